@@ -1,0 +1,119 @@
+// One conversation with a model: a KV cache, a drafter and the step that makes tokens.
+//
+// Pull-based: the caller asks for steps and gets the tokens each one emitted.
+//
+//   auto session = Session::create(model, {.context_length = 2048});
+//   SAPWOOD_TRY(session.value()->start(prompt, {.mode = Mode::kDynamic, .max_new_tokens = 128}));
+//   for (;;) {
+//     Result<std::span<const int32_t>> tokens = session.value()->step();
+//     if (!tokens.ok()) return tokens.status();
+//     if (tokens.value().empty()) break;          // session.value()->stop_reason() says why
+//     print(tokens.value());
+//   }
+//
+// The text depends on the prompt, the sampling options and the seed, never on the mode, the drafter
+// or the budget. Not thread-safe, except for cancel().
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "draft/drafter.h"
+#include "engine/mode.h"
+#include "model/model.h"
+#include "tree/budget.h"
+#include "tree/draft_tree.h"
+#include "verify/sampling.h"
+
+namespace sapwood {
+
+struct SessionOptions {
+  int context_length = 2048;  // prompt and emitted tokens together
+  int max_tree_nodes = 31;    // the most a step verifies beside the root; also KV slots beyond
+                              // the context. Lowered to what one pass of the model takes.
+  std::unique_ptr<Drafter> drafter;             // null: the n-gram drafter over prompt and output
+  CostCurve cost_curve = CostCurve::assumed();  // where measuring starts; refined by every step
+};
+
+struct GenerateOptions {
+  Mode mode = Mode::kDynamic;
+  SamplingOptions sampling;
+  int max_new_tokens = 128;            // emitted tokens only; drafts do not count
+  std::vector<int32_t> eos_token_ids;  // emitted, and nothing after
+  int chain_length = 4;                // kChain
+  int fixed_nodes = 15;                // kFixed
+};
+
+enum class StopReason {
+  kNone,       // still going, or never started
+  kEos,        // an end-of-sequence token was emitted
+  kLength,     // max_new_tokens were emitted
+  kContext,    // prompt and emitted tokens fill the context
+  kStopped,    // the caller cut the text: finish_at()
+  kCancelled,  // cancel()
+};
+std::string_view stop_reason_name(StopReason reason);  // "none", "eos", "length", ...
+
+struct SessionStats {
+  Mode mode = Mode::kPlain;
+  int prompt_tokens = 0;
+  int reused_prompt_tokens = 0;  // of these, already in the cache
+  int emitted_tokens = 0;
+  int64_t steps = 0;          // passes that emitted something
+  int64_t rows_verified = 0;  // roots and nodes, over all steps
+  int64_t drafted_tokens = 0;
+  int64_t accepted_tokens = 0;  // drafted ones that were emitted
+  int peak_kv_slots = 0;
+  double prefill_seconds = 0;  // start(): all prompt tokens but the last, which is the first root
+  double decode_seconds = 0;   // step()
+  double draft_seconds = 0;    // part of decode_seconds spent growing trees
+
+  double mean_accepted_length() const;  // emitted tokens a step; 0 before the first
+  double tokens_per_second() const;
+  double prompt_tokens_per_second() const;
+};
+
+class Session {
+ public:
+  static Result<std::unique_ptr<Session>> create(std::shared_ptr<Model> model,
+                                                 SessionOptions options);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  // Takes a prompt, the whole of it including any beginning-of-sequence token, and fills the cache
+  // with it, in chunks of what one pass of the model takes. The longest prefix shared with what the
+  // session already holds is not computed again. Refused, with the session as it was: an empty
+  // prompt, one longer than the context, a token outside the vocabulary, an option out of range.
+  Status start(std::span<const int32_t> prompt, const GenerateOptions& options);
+
+  // One verify step. The tokens it emitted, valid until the next call; empty once the answer has
+  // ended. After an error the session holds what was committed before the step; start() goes on.
+  Result<std::span<const int32_t>> step();
+
+  // Ends the answer after its first `emitted` tokens (0 .. stats().emitted_tokens), as if it had
+  // stopped there: for a stop string that was found in the middle of a step's tokens.
+  Status finish_at(int emitted);
+
+  // From any thread: the next step(), or the next chunk of a running start(), ends with kCancelled.
+  void cancel();
+
+  StopReason stop_reason() const;
+  const SessionStats& stats() const;
+  std::span<const int32_t> tokens() const;  // prompt and emitted
+  int context_length() const;
+  const Model& model() const;
+  const CostCurve& cost_curve() const;
+  const DraftTree& last_tree() const;  // of the latest step, for showing
+
+ private:
+  struct State;
+  explicit Session(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace sapwood

@@ -1,0 +1,70 @@
+// How many nodes pay: MATH.md, section 5.
+//
+// A step that verifies a tree T emits 1 + sum of A(v) tokens on average, A(v) being the product of
+// the predicted acceptances down to v, and costs draft + verify(1 + |T|) + overhead milliseconds.
+// Adding nodes by falling A gives the best tree of every size; of these the one with the most
+// tokens per millisecond is kept, which may be a chain or no tree at all.
+#pragma once
+
+#include <array>
+#include <span>
+
+namespace sapwood {
+
+// Milliseconds to verify N rows on this device with this model, by N.
+//
+// Knots at powers of two, linear between them. `observe` refines the curve from the engine's own
+// steps; it influences how much is drafted, never what is emitted.
+class CostCurve {
+ public:
+  static constexpr int kKnots = 9;  // 1, 2, 4, ... 256 rows
+  static constexpr int knot_rows(int knot) { return 1 << knot; }
+
+  // The shape of a kernel made for few rows (design/prototypes: 1, 1.27, 1.76, 3.06, 5.83 times at
+  // 1, 4, 8, 16, 32 rows), in units of one row's time; scaled to milliseconds by the first steps.
+  static CostCurve assumed();
+  // From measurements: rows ascending, at least one, milliseconds above 0.
+  static CostCurve measured(std::span<const int> rows, std::span<const double> milliseconds);
+
+  double milliseconds(int rows) const;
+
+  // One pass over `rows` rows took this long.
+  void observe(int rows, double milliseconds);
+  int observations(int knot) const { return observations_[knot]; }
+
+ private:
+  std::array<double, kKnots> milliseconds_{};
+  std::array<int, kKnots> observations_{};
+  bool scaled_ = false;  // an assumed curve has no unit until the first observation
+};
+
+// Decides, node by node in order of falling path acceptance, how large the tree should be.
+//
+//   Budget budget(curve, overhead_ms, max_nodes);
+//   while (budget.wants(next_path_acceptance)) { add the node; budget.add(next_path_acceptance); }
+//   tree.truncate(budget.best_nodes());
+class Budget {
+ public:
+  // draft_pass_ms: cost of one drafter pass; a pass grows as many nodes as the drafter likes.
+  Budget(const CostCurve& curve, double overhead_ms, int max_nodes);
+
+  // Could any tree that goes on with nodes of at most this path acceptance beat the best so far?
+  // Looks past steps of the curve: a bucket worth filling is found.
+  bool wants(double path_acceptance) const;
+  void add(double path_acceptance, double draft_ms = 0);
+
+  int nodes() const { return nodes_; }
+  int best_nodes() const { return best_nodes_; }     // of the nodes added, how many to keep
+  double best_ratio() const { return best_ratio_; }  // tokens per millisecond
+
+ private:
+  const CostCurve& curve_;
+  double fixed_ms_;
+  int max_nodes_;
+  int nodes_ = 0;
+  int best_nodes_ = 0;
+  double expected_ = 1.0;
+  double best_ratio_;
+};
+
+}  // namespace sapwood

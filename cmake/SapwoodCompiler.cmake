@@ -1,7 +1,9 @@
 # How every C++ file of the project is compiled.
 #
 # The baseline instruction set of the platform holds everywhere: a binary must start on any machine
-# of its architecture. Only the per-ISA kernels (runtime_cpp/src/kernels/isa) get more, by file name.
+# of its architecture. Only the files of an `isa` folder get more, by file name. What they include must not
+# define inline functions that other files use too: the linker keeps one copy, and it may be theirs
+# (tests/check_isa_objects.cmake looks).
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -36,24 +38,27 @@ if(SAPWOOD_SANITIZERS)
 endif()
 
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$")
-  set(SAPWOOD_ISA_SUFFIXES avx2 avx2vnni avx512vnni)
+  set(SAPWOOD_ISA_SUFFIXES avx2 avx2vnni avx512vnni shani)
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64|ARM64)$")
-  set(SAPWOOD_ISA_SUFFIXES neon_dotprod neon_i8mm)
+  set(SAPWOOD_ISA_SUFFIXES neon_dotprod neon_i8mm neon_sha2)
 else()
   set(SAPWOOD_ISA_SUFFIXES "")
 endif()
+set(SAPWOOD_ISA_FLAGS_scalar "")
 set(SAPWOOD_ISA_FLAGS_avx2 -mavx2 -mfma -mf16c)
 set(SAPWOOD_ISA_FLAGS_avx2vnni -mavx2 -mfma -mf16c -mavxvnni)
 set(SAPWOOD_ISA_FLAGS_avx512vnni -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni -mavx2 -mfma
     -mf16c)
+set(SAPWOOD_ISA_FLAGS_shani -msha -msse4.1)
 set(SAPWOOD_ISA_FLAGS_neon_dotprod -march=armv8.2-a+dotprod+fp16)
 set(SAPWOOD_ISA_FLAGS_neon_i8mm -march=armv8.2-a+dotprod+fp16+i8mm)
+set(SAPWOOD_ISA_FLAGS_neon_sha2 -march=armv8-a+crypto)
 
-# sapwood_isa_sources(OUT): the files kernels/isa/*_<suffix>.cc of this architecture, with their
+# sapwood_isa_sources(OUT): the files isa/*_<suffix>.cc of this architecture, with their
 # flags set. A file named after no known instruction set is an error, not a silent baseline build.
 function(sapwood_isa_sources out)
-  file(GLOB files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/src/kernels/isa/*.cc)
-  set(known avx2 avx2vnni avx512vnni neon_dotprod neon_i8mm)
+  file(GLOB files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/src/*/isa/*.cc)
+  set(known scalar avx2 avx2vnni avx512vnni shani neon_dotprod neon_i8mm neon_sha2)
   set(chosen "")
   foreach(file IN LISTS files)
     set(matched "")
@@ -65,7 +70,7 @@ function(sapwood_isa_sources out)
     if(NOT matched)
       message(FATAL_ERROR "${file}: name it after an instruction set: *_<${known}>.cc")
     endif()
-    if(matched IN_LIST SAPWOOD_ISA_SUFFIXES)
+    if(matched STREQUAL scalar OR matched IN_LIST SAPWOOD_ISA_SUFFIXES)
       set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS
                                   "${SAPWOOD_ISA_FLAGS_${matched}}")
       list(APPEND chosen ${file})

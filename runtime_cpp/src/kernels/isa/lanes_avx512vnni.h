@@ -1,0 +1,86 @@
+// Sixteen lanes in one AVX-512 register; see lanes_scalar.h for what each function means.
+#pragma once
+
+// GCC 12 warns about its own _mm512_undefined (GCC bug 105593).
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#include <immintrin.h>
+#pragma GCC diagnostic pop
+
+#include <cstdint>
+#include <cstring>
+
+namespace sapwood::SAPWOOD_ISA {
+
+using Lanes = __m512;
+using IntLanes = __m512i;
+using Codes = __m512i;
+
+inline Lanes set1(float x) { return _mm512_set1_ps(x); }
+inline Lanes load(const float* p) { return _mm512_loadu_ps(p); }
+inline void store(float* p, Lanes a) { _mm512_storeu_ps(p, a); }
+inline Lanes add(Lanes a, Lanes b) { return _mm512_add_ps(a, b); }
+inline Lanes sub(Lanes a, Lanes b) { return _mm512_sub_ps(a, b); }
+inline Lanes mul(Lanes a, Lanes b) { return _mm512_mul_ps(a, b); }
+inline Lanes div(Lanes a, Lanes b) { return _mm512_div_ps(a, b); }
+inline Lanes max(Lanes a, Lanes b) { return _mm512_max_ps(a, b); }
+inline Lanes min(Lanes a, Lanes b) { return _mm512_min_ps(a, b); }
+inline Lanes abs(Lanes a) { return _mm512_abs_ps(a); }
+inline Lanes fma(Lanes a, Lanes b, Lanes c) { return _mm512_fmadd_ps(a, b, c); }
+inline Lanes load_half(const uint16_t* p) {
+  return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+}
+inline void store_half(uint16_t* p, Lanes a) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
+                      _mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+inline IntLanes set1_int(int32_t x) { return _mm512_set1_epi32(x); }
+inline Lanes to_float(IntLanes a) { return _mm512_cvtepi32_ps(a); }
+inline IntLanes to_int(Lanes a) { return _mm512_cvtps_epi32(a); }
+inline Lanes power_of_two(IntLanes n) {
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_add_epi32(n, _mm512_set1_epi32(127)), 23));
+}
+inline int32_t store_bytes(int8_t* p, IntLanes a) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(a));
+  return _mm512_reduce_add_epi32(a);
+}
+inline float reduce_add(Lanes a) {
+  const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1));
+  const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+}
+inline float reduce_max(Lanes a) { return _mm512_reduce_max_ps(a); }
+
+inline void unpack_int4(const uint8_t* p, Codes w[8]) {
+  const __m512i low = _mm512_set1_epi8(15);
+#pragma GCC unroll 4
+  for (int pair = 0; pair < 4; ++pair) {
+    const __m512i packed = _mm512_loadu_si512(p + pair * 64);
+    w[2 * pair] = _mm512_and_si512(packed, low);
+    w[2 * pair + 1] = _mm512_and_si512(_mm512_srli_epi16(packed, 4), low);
+  }
+}
+inline void unpack_int8(const uint8_t* p, Codes w[8]) {
+#pragma GCC unroll 8
+  for (int quad = 0; quad < 8; ++quad) w[quad] = _mm512_loadu_si512(p + quad * 64);
+}
+template <bool kInt8>
+inline IntLanes dot_group(int32_t init, const Codes w[8], const int8_t* a) {
+  IntLanes r = _mm512_set1_epi32(init);
+#pragma GCC unroll 8
+  for (int quad = 0; quad < 8; ++quad) {
+    int32_t four;
+    std::memcpy(&four, a + quad * 4, sizeof four);
+    r = _mm512_dpbusd_epi32(r, w[quad], _mm512_set1_epi32(four));
+  }
+  return r;
+}
+inline void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
+
+inline constexpr int kRowBlock = 16;
+inline constexpr int kScoreBlock = 12;
+inline constexpr int kValueBlock = 6;
+
+}  // namespace sapwood::SAPWOOD_ISA

@@ -1,0 +1,158 @@
+// Sixteen floats or integers at a time, in plain C++: the readable twin of the other lanes_*.h.
+//
+// Each lanes_*.h defines the same types and functions in a namespace of its own, named by the macro
+// SAPWOOD_ISA, with the same rounding in every lane, so that kernels_inl.h has the same bits on
+// all.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+#include "base/half.h"
+
+namespace sapwood::SAPWOOD_ISA {
+
+struct Lanes {
+  float v[16];
+};
+struct IntLanes {
+  int32_t v[16];
+};
+// Four unsigned codes for each of sixteen outputs, output-major.
+struct Codes {
+  uint8_t v[64];
+};
+
+inline Lanes set1(float x) {
+  Lanes r;
+  for (float& lane : r.v) lane = x;
+  return r;
+}
+inline Lanes load(const float* p) {
+  Lanes r;
+  std::memcpy(r.v, p, sizeof r.v);
+  return r;
+}
+inline void store(float* p, const Lanes& a) { std::memcpy(p, a.v, sizeof a.v); }
+
+template <typename Function>
+inline Lanes map(const Lanes& a, const Lanes& b, Function function) {
+  Lanes r;
+  for (int i = 0; i < 16; ++i) r.v[i] = function(a.v[i], b.v[i]);
+  return r;
+}
+inline Lanes add(const Lanes& a, const Lanes& b) {
+  return map(a, b, [](float x, float y) { return x + y; });
+}
+inline Lanes sub(const Lanes& a, const Lanes& b) {
+  return map(a, b, [](float x, float y) { return x - y; });
+}
+inline Lanes mul(const Lanes& a, const Lanes& b) {
+  return map(a, b, [](float x, float y) { return x * y; });
+}
+inline Lanes div(const Lanes& a, const Lanes& b) {
+  return map(a, b, [](float x, float y) { return x / y; });
+}
+inline Lanes max(const Lanes& a, const Lanes& b) {
+  return map(a, b, [](float x, float y) { return x > y ? x : y; });
+}
+inline Lanes min(const Lanes& a, const Lanes& b) {
+  return map(a, b, [](float x, float y) { return x < y ? x : y; });
+}
+inline Lanes abs(const Lanes& a) {
+  return map(a, a, [](float x, float) { return std::fabs(x); });
+}
+// a * b + c, rounded once.
+inline Lanes fma(const Lanes& a, const Lanes& b, const Lanes& c) {
+  Lanes r;
+  for (int i = 0; i < 16; ++i) r.v[i] = std::fma(a.v[i], b.v[i], c.v[i]);
+  return r;
+}
+inline Lanes load_half(const uint16_t* p) {
+  Lanes r;
+  for (int i = 0; i < 16; ++i) r.v[i] = half_to_float(p[i]);
+  return r;
+}
+inline void store_half(uint16_t* p, const Lanes& a) {
+  for (int i = 0; i < 16; ++i) p[i] = float_to_half(a.v[i]);
+}
+inline IntLanes set1_int(int32_t x) {
+  IntLanes r;
+  for (int32_t& lane : r.v) lane = x;
+  return r;
+}
+inline Lanes to_float(const IntLanes& a) {
+  Lanes r;
+  for (int i = 0; i < 16; ++i) r.v[i] = static_cast<float>(a.v[i]);
+  return r;
+}
+// Rounds to the nearest integer, halves to even.
+inline IntLanes to_int(const Lanes& a) {
+  IntLanes r;
+  for (int i = 0; i < 16; ++i) r.v[i] = static_cast<int32_t>(std::nearbyint(a.v[i]));
+  return r;
+}
+// 2^n for n in [-126, 127].
+inline Lanes power_of_two(const IntLanes& n) {
+  Lanes r;
+  for (int i = 0; i < 16; ++i) {
+    const uint32_t bits = static_cast<uint32_t>(n.v[i] + 127) << 23;
+    std::memcpy(&r.v[i], &bits, sizeof bits);
+  }
+  return r;
+}
+// Stores the lanes, which are within [-128, 127], as bytes, and returns their sum.
+inline int32_t store_bytes(int8_t* p, const IntLanes& a) {
+  int32_t sum = 0;
+  for (int i = 0; i < 16; ++i) {
+    p[i] = static_cast<int8_t>(a.v[i]);
+    sum += a.v[i];
+  }
+  return sum;
+}
+// Folds halves onto each other: lanes 8 apart, then 4, 2, 1.
+inline float reduce_add(const Lanes& a) {
+  float v[16];
+  std::memcpy(v, a.v, sizeof v);
+  for (int width = 8; width > 0; width /= 2) {
+    for (int i = 0; i < width; ++i) v[i] = v[i] + v[i + width];
+  }
+  return v[0];
+}
+inline float reduce_max(const Lanes& a) {
+  float r = a.v[0];
+  for (float lane : a.v) r = lane > r ? lane : r;
+  return r;
+}
+
+// The codes of 32 inputs: eight quads, quad q covering inputs 4q .. 4q + 3 (linear.h).
+inline void unpack_int4(const uint8_t* p, Codes w[8]) {
+  for (int pair = 0; pair < 4; ++pair) {
+    for (int i = 0; i < 64; ++i) {
+      w[2 * pair].v[i] = p[pair * 64 + i] & 15;
+      w[2 * pair + 1].v[i] = p[pair * 64 + i] >> 4;
+    }
+  }
+}
+inline void unpack_int8(const uint8_t* p, Codes w[8]) {
+  for (int quad = 0; quad < 8; ++quad) std::memcpy(w[quad].v, p + quad * 64, 64);
+}
+// init + the sum over 32 inputs of code * activation. `kInt8`: codes use all eight bits.
+template <bool kInt8>
+inline IntLanes dot_group(int32_t init, const Codes w[8], const int8_t* a) {
+  IntLanes r = set1_int(init);
+  for (int quad = 0; quad < 8; ++quad) {
+    for (int output = 0; output < 16; ++output) {
+      for (int k = 0; k < 4; ++k) r.v[output] += w[quad].v[output * 4 + k] * a[quad * 4 + k];
+    }
+  }
+  return r;
+}
+inline void prefetch(const void*) {}
+
+inline constexpr int kRowBlock = 4;    // rows whose sums a linear keeps at once
+inline constexpr int kScoreBlock = 4;  // query vectors a score tile serves at once
+inline constexpr int kValueBlock = 2;  // query vectors a value row serves at once
+
+}  // namespace sapwood::SAPWOOD_ISA

@@ -1,0 +1,37 @@
+// The KV cache of one session: the memory of all layers, and which slots are taken.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "base/status.h"
+#include "kernels/kv_layout.h"
+
+namespace sapwood {
+
+class KvStore {
+ public:
+  // slots is rounded up to a multiple of kKeyTile. Memory is page-aligned and zeroed.
+  static Result<std::unique_ptr<KvStore>> create(int layers, int kv_heads, int head_dim, int slots);
+
+  int layers() const { return layers_; }
+  int slots() const { return layout_.slots; }
+  const KvLayout& layout() const { return layout_; }
+  KvLayerView layer(int layer) const;
+
+  // Copies one slot's K and V of all layers: how a commit moves accepted nodes together.
+  void copy_slot(int from, int to);
+
+ private:
+  KvStore() = default;
+  struct Free {
+    void operator()(uint16_t* memory) const;
+  };
+
+  int layers_ = 0;
+  KvLayout layout_;
+  std::unique_ptr<uint16_t[], Free> memory_;
+};
+
+}  // namespace sapwood

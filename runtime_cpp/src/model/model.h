@@ -1,0 +1,31 @@
+// A model on some host. Every host gives the same bits for the same bundle.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "base/status.h"
+#include "kernels/row_batch.h"
+#include "memory/kv_store.h"
+#include "model/spec.h"
+
+namespace sapwood {
+
+class Model {
+ public:
+  virtual ~Model() = default;
+
+  virtual const ModelSpec& spec() const = 0;
+  virtual std::string_view host() const = 0;  // "native", "onnxruntime", "executorch"
+
+  // The most rows one pass takes; longer prompts come in chunks.
+  virtual int max_rows() const = 0;
+
+  // One pass: writes K and V of every row into its slot, and logits
+  // [batch.output_rows.size()][vocabulary_size] of the rows asked for. The batch is checked first:
+  // a slot out of range, a token out of the vocabulary, or more rows than max_rows is an error and
+  // changes nothing.
+  virtual Status forward(const RowBatch& batch, KvStore& kv, std::span<float> logits) = 0;
+};
+
+}  // namespace sapwood

@@ -9,6 +9,8 @@
 #include <array>
 #include <span>
 
+#include "tree/draft_tree.h"
+
 namespace sapwood {
 
 // Milliseconds to verify N rows on this device with this model, by N.
@@ -45,12 +47,13 @@ class CostCurve {
 //   tree.truncate(budget.best_nodes());
 class Budget {
  public:
-  // draft_pass_ms: cost of one drafter pass; a pass grows as many nodes as the drafter likes.
+  // overhead_ms: what a step costs beside the verify pass, whatever the tree.
   Budget(const CostCurve& curve, double overhead_ms, int max_nodes);
 
   // Could any tree that goes on with nodes of at most this path acceptance beat the best so far?
   // Looks past steps of the curve: a bucket worth filling is found.
   bool wants(double path_acceptance) const;
+  // draft_ms: what finding this node cost, if that is worth counting.
   void add(double path_acceptance, double draft_ms = 0);
 
   int nodes() const { return nodes_; }
@@ -58,7 +61,7 @@ class Budget {
   double best_ratio() const { return best_ratio_; }  // tokens per millisecond
 
  private:
-  const CostCurve& curve_;
+  std::array<double, DraftTree::kCapacity + 1> verify_ms_;  // by nodes
   double fixed_ms_;
   int max_nodes_;
   int nodes_ = 0;

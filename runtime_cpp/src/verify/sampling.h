@@ -70,18 +70,22 @@ class Sampler {
 
  private:
   std::span<const float> penalised(std::span<const float> logits);
-  TokenLaw dense_law(std::span<const float> logits, float largest);
-  void keep_top_k();
-  void keep_top_p(double kept_mass_total);
-  TokenLaw filtered_law(std::span<const float> logits, float largest);
+  Result<int> largest_of(std::span<const float> logits) const;
+  void scale(std::span<const float> logits, float largest);
+  TokenLaw dense_law();
+  TokenLaw filtered_law();
+  void collect(float lowest);
+  void sort_kept(size_t first);
+  double kept_mass() const;
 
   const int vocabulary_size_;
   SamplingOptions options_;
   std::vector<uint8_t> seen_;         // [vocabulary]
   std::vector<int32_t> seen_tokens_;  // distinct, in order of first sight
   std::vector<float> work_;           // [vocabulary], logits after the penalty
-  std::vector<float> scores_;         // [vocabulary]
-  std::vector<int32_t> kept_;         // ids
+  std::vector<float> scores_;         // [vocabulary], scaled logits, then log probabilities
+  std::vector<float> block_max_;      // of scores_
+  std::vector<int32_t> kept_;         // ids that passed the filters
 };
 
 }  // namespace sapwood

@@ -1,0 +1,312 @@
+#include "verify/sampling.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "verify/exponential.h"
+#include "verify/random.h"
+
+namespace sapwood {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr int kLanes = 16;    // partial results, so that loops vectorise without reordering a sum
+constexpr int kBlock = 1024;  // entries summed or compared together; a multiple of kLanes
+constexpr int kMaxBlocks = 512;
+constexpr int kSkip = 128;  // entries passed over together when none of them is likely enough
+
+// Sum of exp(values), in a fixed order.
+double mass(const float* values, int n) {
+  std::array<double, kLanes> sums{};
+  int i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    for (int j = 0; j < kLanes; ++j) sums[j] += static_cast<double>(exp_nonpositive(values[i + j]));
+  }
+  for (; i < n; ++i) sums[i % kLanes] += static_cast<double>(exp_nonpositive(values[i]));
+  double total = 0;
+  for (const double sum : sums) total += sum;
+  return total;
+}
+
+// Largest of n values, -infinity for none; sets `bad` when one is NaN or +infinity.
+float block_max(const float* values, int n, bool& bad) {
+  std::array<float, kLanes> best;
+  std::array<int32_t, kLanes> wrong{};
+  best.fill(-kInfinity);
+  int i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    for (int j = 0; j < kLanes; ++j) {
+      const float value = values[i + j];
+      best[j] = value > best[j] ? value : best[j];
+      wrong[j] |= value <= std::numeric_limits<float>::max() ? 0 : 1;
+    }
+  }
+  for (; i < n; ++i) {
+    const int j = i % kLanes;
+    best[j] = values[i] > best[j] ? values[i] : best[j];
+    wrong[j] |= values[i] <= std::numeric_limits<float>::max() ? 0 : 1;
+  }
+  float largest = -kInfinity;
+  for (int j = 0; j < kLanes; ++j) {
+    largest = best[j] > largest ? best[j] : largest;
+    bad = bad || wrong[j] != 0;
+  }
+  return largest;
+}
+
+Status out_of_range(const char* option, float value, const char* range) {
+  return Status(Code::kInvalidArgument,
+                std::string(option) + " is " + std::to_string(value) + "; it must be " + range);
+}
+
+}  // namespace
+
+Status SamplingOptions::check() const {
+  if (!(temperature >= 0.f && temperature <= 1000.f)) {
+    return out_of_range("temperature", temperature, "between 0 (greedy) and 1000");
+  }
+  if (top_k < 0) {
+    return Status(Code::kInvalidArgument,
+                  "top-k is " + std::to_string(top_k) + "; it must be 0 (off) or above");
+  }
+  if (!(top_p > 0.f && top_p <= 1.f)) {
+    return out_of_range("top-p", top_p, "above 0 and at most 1 (off)");
+  }
+  if (!(min_p >= 0.f && min_p <= 1.f)) return out_of_range("min-p", min_p, "between 0 (off) and 1");
+  if (!(repetition_penalty > 0.f && repetition_penalty <= 1000.f)) {
+    return out_of_range("repetition penalty", repetition_penalty, "above 0 and at most 1000");
+  }
+  return Status::okay();
+}
+
+float TokenLaw::log_probability(int32_t token) const {
+  if (tokens.empty()) {
+    return token >= 0 && token < size() ? log_p[token] : -kInfinity;
+  }
+  const auto found = std::lower_bound(tokens.begin(), tokens.end(), token);
+  return found != tokens.end() && *found == token ? log_p[found - tokens.begin()] : -kInfinity;
+}
+
+int argmax(std::span<const float> values) {
+  const int n = static_cast<int>(values.size());
+  float best = -kInfinity;
+  int best_block = -1;
+  bool bad = false;
+  for (int begin = 0; begin < n; begin += kBlock) {
+    const float largest = block_max(values.data() + begin, std::min(kBlock, n - begin), bad);
+    if (largest > best) {
+      best = largest;
+      best_block = begin;
+    }
+  }
+  if (bad || best_block < 0) return -1;
+  int i = best_block;
+  while (values[i] != best) ++i;
+  return i;
+}
+
+int32_t draw(const TokenLaw& law, double u) {
+  const float* log_p = law.log_p.data();
+  const int n = law.size();
+  // Block sums first, so that only one block is walked token by token.
+  std::array<double, kMaxBlocks> sums;
+  const int block = std::max(kBlock, (n / kMaxBlocks / kLanes + 1) * kLanes);
+  const int blocks = (n + block - 1) / block;
+  double whole = 0;
+  for (int b = 0; b < blocks; ++b) {
+    sums[b] = mass(log_p + b * block, std::min(block, n - b * block));
+    whole += sums[b];
+  }
+  double target = u * whole;
+  double cumulative = 0;
+  int chosen = 0;
+  int last_positive = 0;
+  for (int b = 0; b < blocks; ++b) {
+    if (sums[b] > 0) last_positive = b;
+    if (cumulative + sums[b] > target) break;
+    cumulative += sums[b];
+    chosen = b + 1;
+  }
+  // Rounding may put the target a hair above what is summed token by token, at the end of a block
+  // or of the law: then the last token there that can come out does.
+  if (chosen == blocks) {
+    chosen = last_positive;
+    target = std::numeric_limits<double>::infinity();
+  }
+  const int end = std::min((chosen + 1) * block, n);
+  int token = 0;
+  for (int i = chosen * block; i < end; ++i) {
+    const double weight = static_cast<double>(exp_nonpositive(log_p[i]));
+    if (weight > 0) token = i;
+    cumulative += weight;
+    if (cumulative > target) break;
+  }
+  return law.token(token);
+}
+
+Sampler::Sampler(int vocabulary_size)
+    : vocabulary_size_(vocabulary_size),
+      seen_(vocabulary_size),
+      work_(vocabulary_size),
+      scores_(vocabulary_size),
+      block_max_((vocabulary_size + kSkip - 1) / kSkip) {
+  seen_tokens_.reserve(vocabulary_size);
+  kept_.reserve(vocabulary_size);
+}
+
+Status Sampler::start(const SamplingOptions& options, std::span<const int32_t> history) {
+  SAPWOOD_TRY(options.check());
+  options_ = options;
+  for (const int32_t token : seen_tokens_) seen_[token] = 0;
+  seen_tokens_.clear();
+  for (const int32_t token : history) push(token);
+  return Status::okay();
+}
+
+void Sampler::push(int32_t token) {
+  if (token < 0 || token >= vocabulary_size_ || seen_[token] != 0) return;
+  seen_[token] = 1;
+  seen_tokens_.push_back(token);
+}
+
+std::span<const float> Sampler::penalised(std::span<const float> logits) {
+  const float penalty = options_.repetition_penalty;
+  if (penalty == 1.f || seen_tokens_.empty()) return logits;
+  std::copy(logits.begin(), logits.end(), work_.begin());
+  for (const int32_t token : seen_tokens_) {
+    float& logit = work_[token];
+    logit = logit > 0.f ? logit / penalty : logit * penalty;
+  }
+  return work_;
+}
+
+Result<int> Sampler::largest_of(std::span<const float> logits) const {
+  if (static_cast<int>(logits.size()) != vocabulary_size_) {
+    return Status(Code::kInvalidArgument, "there are " + std::to_string(logits.size()) +
+                                              " logits for a vocabulary of " +
+                                              std::to_string(vocabulary_size_));
+  }
+  const int largest = argmax(logits);
+  if (largest < 0) {
+    return Status(Code::kInternal,
+                  "the model returned logits that are not finite numbers; the bundle's weights may "
+                  "be damaged");
+  }
+  return largest;
+}
+
+Result<TokenLaw> Sampler::law(std::span<const float> logits) {
+  const std::span<const float> adjusted =
+      static_cast<int>(logits.size()) == vocabulary_size_ ? penalised(logits) : logits;
+  const Result<int> largest = largest_of(adjusted);
+  if (!largest.ok()) return largest.status();
+  if (options_.greedy()) {
+    kept_.assign(1, largest.value());
+    scores_[0] = 0.f;
+    return TokenLaw{kept_, std::span<const float>(scores_).first(1)};
+  }
+  scale(adjusted, adjusted[largest.value()]);
+  const bool filtered = (options_.top_k > 0 && options_.top_k < vocabulary_size_) ||
+                        options_.top_p < 1.f || options_.min_p > 0.f;
+  return filtered ? filtered_law() : dense_law();
+}
+
+// scores_ = (logits - largest) / temperature, at most 0, and the largest of each block.
+void Sampler::scale(std::span<const float> logits, float largest) {
+  const float temperature = options_.temperature;
+  for (int i = 0; i < vocabulary_size_; ++i) scores_[i] = (logits[i] - largest) / temperature;
+  bool bad = false;
+  for (size_t b = 0; b < block_max_.size(); ++b) {
+    const int begin = static_cast<int>(b) * kSkip;
+    block_max_[b] =
+        block_max(scores_.data() + begin, std::min(kSkip, vocabulary_size_ - begin), bad);
+  }
+}
+
+TokenLaw Sampler::dense_law() {
+  const float log_total = static_cast<float>(std::log(mass(scores_.data(), vocabulary_size_)));
+  for (float& score : scores_) score -= log_total;
+  return {{}, scores_};
+}
+
+// kept_ = the tokens with a score of at least `lowest`, by falling score, then rising id.
+void Sampler::collect(float lowest) {
+  kept_.clear();
+  for (size_t b = 0; b < block_max_.size(); ++b) {
+    if (!(block_max_[b] >= lowest)) continue;
+    const int begin = static_cast<int>(b) * kSkip;
+    const int end = std::min(begin + kSkip, vocabulary_size_);
+    for (int i = begin; i < end; ++i) {
+      if (scores_[i] >= lowest) kept_.push_back(i);
+    }
+  }
+}
+
+void Sampler::sort_kept(size_t first) {
+  const auto likelier = [this](int32_t a, int32_t b) {
+    return scores_[a] != scores_[b] ? scores_[a] > scores_[b] : a < b;
+  };
+  if (first < kept_.size()) {
+    std::nth_element(kept_.begin(), kept_.begin() + first, kept_.end(), likelier);
+    kept_.resize(first);
+  }
+  std::sort(kept_.begin(), kept_.end(), likelier);
+}
+
+// The filters look at the likeliest tokens only; how far down they must look is found by widening
+// a window of scores, since sorting a whole vocabulary would cost more than the rest of the step.
+TokenLaw Sampler::filtered_law() {
+  const bool limit_count = options_.top_k > 0 && options_.top_k < vocabulary_size_;
+  const size_t count = limit_count ? options_.top_k : vocabulary_size_;
+  const bool limit_mass = options_.top_p < 1.f;
+  const float lowest_score = options_.min_p > 0.f ? std::log(options_.min_p) : -kInfinity;
+  const double whole = limit_mass && !limit_count ? mass(scores_.data(), vocabulary_size_) : 0.0;
+
+  for (float window = 4.f;; window *= 2.f) {
+    const bool everything = window > 64.f || (!limit_mass && !limit_count);
+    const float lowest = everything ? -kInfinity : -window;
+    // Without another filter min-p is all there is to collect.
+    collect(!limit_mass && !limit_count ? lowest_score : lowest);
+    if (!everything && limit_count && kept_.size() < count) continue;
+    if (!limit_mass && !limit_count) break;
+    sort_kept(std::min(count, kept_.size()));
+    if (!limit_mass) break;
+    const double goal = options_.top_p * (limit_count ? kept_mass() : whole);
+    double reached = 0;
+    size_t n = 0;
+    while (n < kept_.size() && reached < goal) {
+      reached += static_cast<double>(exp_nonpositive(scores_[kept_[n++]]));
+    }
+    if (reached < goal && !everything && !limit_count) continue;
+    kept_.resize(std::max<size_t>(n, 1));
+    break;
+  }
+  std::erase_if(kept_, [&](int32_t token) { return !(scores_[token] >= lowest_score); });
+  std::erase_if(kept_, [&](int32_t token) { return scores_[token] == -kInfinity; });
+  std::sort(kept_.begin(), kept_.end());
+  const float log_total = static_cast<float>(std::log(kept_mass()));
+  // Entry i comes from scores_[kept_[i]] with kept_[i] >= i, so packing in place is safe.
+  for (size_t i = 0; i < kept_.size(); ++i) scores_[i] = scores_[kept_[i]] - log_total;
+  return {kept_, std::span<const float>(scores_).first(kept_.size())};
+}
+
+double Sampler::kept_mass() const {
+  double sum = 0;
+  for (const int32_t token : kept_) sum += static_cast<double>(exp_nonpositive(scores_[token]));
+  return sum;
+}
+
+Result<int32_t> Sampler::choose(std::span<const float> logits, uint64_t index) {
+  if (options_.greedy()) {
+    const bool fits = static_cast<int>(logits.size()) == vocabulary_size_;
+    return largest_of(fits ? penalised(logits) : logits);
+  }
+  const Result<TokenLaw> law = this->law(logits);
+  if (!law.ok()) return law.status();
+  return draw(law.value(), counter_uniform(options_.seed, index));
+}
+
+}  // namespace sapwood

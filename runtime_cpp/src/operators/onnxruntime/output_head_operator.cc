@@ -1,0 +1,100 @@
+// OutputHead(hidden[R, H], output_rows[O], norm[H], head) {format, norm_epsilon, vocabulary}
+//   -> logits[O, V]: the final norm and the head, for the rows asked for only
+#include "operators/onnxruntime/operator.h"
+#include "operators/onnxruntime/weights.h"
+
+namespace sapwood::ort {
+namespace {
+
+enum Input : size_t { kHidden, kOutputRows, kNorm, kHead };
+
+constexpr Port kInputs[] = {
+    {"hidden", kFloat}, {"output_rows", kIndex}, {"norm", kFloat}, {"head", kBytes}};
+constexpr Port kOutputs[] = {{"logits", kFloat}};
+
+struct Settings {
+  LinearFormat format;
+  int vocabulary = 0;
+  float norm_epsilon = 0.f;
+};
+
+Status read_settings(const Attributes& attributes, Settings* settings) {
+  SAPWOOD_TRY(attributes.linear_format("format", &settings->format));
+  SAPWOOD_TRY(attributes.real("norm_epsilon", &settings->norm_epsilon));
+  return attributes.integer("vocabulary", 1, &settings->vocabulary);
+}
+
+class OutputHead final : public Kernel {
+ public:
+  static Result<std::unique_ptr<Kernel>> create(const KernelSetup& setup) {
+    auto kernel = std::make_unique<OutputHead>();
+    SAPWOOD_TRY(kernel->prepare(setup));
+    return std::unique_ptr<Kernel>(std::move(kernel));
+  }
+
+  Status compute(KernelCall& call, Resources& resources) override {
+    Tensor hidden, rows;
+    const float* norm = nullptr;
+    LinearWeights head;
+    float* logits = nullptr;
+    SAPWOOD_TRY(call.read(kHidden, {kAny, shape_.hidden}, &hidden));
+    SAPWOOD_TRY(call.read(kOutputRows, {kAny}, &rows));
+    SAPWOOD_TRY(norm_.resolve(call, &norm));
+    SAPWOOD_TRY(head_.resolve(call, &head));
+    const std::span<const int32_t> output_rows(rows.as<int32_t>(), rows.elements());
+    for (const int32_t row : output_rows) {
+      if (row < 0 || row >= hidden.shape[0]) {
+        return Status(Code::kInvalidArgument, "input 'output_rows' asks for row " +
+                                                  std::to_string(row) + " of " +
+                                                  std::to_string(hidden.shape[0]));
+      }
+    }
+    const int count = static_cast<int>(output_rows.size());
+    SAPWOOD_TRY(call.write(0, {count, settings_.vocabulary}, &logits));
+    if (count == 0) return Status::okay();
+    LayerWorkspace& workspace = resources.layer_workspace(shape_, count, 1);
+    ThreadTeam& team = resources.team();
+    team.run([&](int thread) {
+      output_head(norm, settings_.norm_epsilon, head, hidden.as<float>(), shape_.hidden,
+                  output_rows, logits, workspace, team, thread);
+    });
+    return Status::okay();
+  }
+
+ private:
+  Status prepare(const KernelSetup& setup) {
+    SAPWOOD_TRY(read_settings(setup.attributes(), &settings_));
+    Tensor norm;
+    if (!setup.constant(kNorm, &norm) || norm.shape.size() != 1) {
+      return Status(Code::kInvalidArgument, "input 'norm' must be an initialiser with one axis");
+    }
+    // A layer with nothing but a width: the head needs scratch for normed, quantised rows only.
+    shape_.hidden = static_cast<int>(norm.shape[0]);
+    shape_.attention = {1, 1, kPanel, 0.f, 0};
+    SAPWOOD_TRY(norm_.prepare(setup, kNorm, shape_.hidden));
+    LinearWeights matrix;
+    SAPWOOD_TRY(describe_matrix(settings_.format, settings_.vocabulary, shape_.hidden, &matrix));
+    return head_.prepare(setup, kHead, matrix);
+  }
+
+  Settings settings_;
+  LayerShape shape_;
+  VectorInput norm_;
+  PackedInput head_;
+};
+
+Status infer(const Attributes& attributes, ShapeInference& shapes) {
+  Settings settings;
+  SAPWOOD_TRY(read_settings(attributes, &settings));
+  SAPWOOD_TRY(shapes.expect(kHidden, {kAny, kAny}));
+  SAPWOOD_TRY(shapes.expect(kOutputRows, {kAny}));
+  SAPWOOD_TRY(shapes.expect(kNorm, {shapes.dim(kHidden, 1).size}));
+  return shapes.set_output(0, {shapes.dim(kOutputRows, 0), settings.vocabulary});
+}
+
+}  // namespace
+
+const OperatorDefinition kOutputHead = {"OutputHead",       kInputs, kOutputs, false,
+                                        OutputHead::create, infer};
+
+}  // namespace sapwood::ort

@@ -1,0 +1,63 @@
+#include "operators/onnxruntime/resources.h"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+
+namespace sapwood::ort {
+namespace {
+
+// The next power of two, so that a few growths reach any size.
+int rounded_up(int count) { return static_cast<int>(std::bit_ceil(static_cast<unsigned>(count))); }
+
+bool same_sizes(const LayerShape& a, const LayerShape& b) {
+  return a.hidden == b.hidden && a.intermediate == b.intermediate &&
+         a.attention.heads == b.attention.heads && a.attention.kv_heads == b.attention.kv_heads &&
+         a.attention.head_dim == b.attention.head_dim;
+}
+
+}  // namespace
+
+LayerWorkspace& Resources::layer_workspace(const LayerShape& shape, int rows, int visible_tokens) {
+  auto entry = std::find_if(workspaces_.begin(), workspaces_.end(),
+                            [&](const Workspace& known) { return same_sizes(known.shape, shape); });
+  if (entry == workspaces_.end()) {
+    entry = workspaces_.insert(workspaces_.end(), Workspace{shape, nullptr});
+  }
+  const int old_rows = entry->memory ? entry->memory->max_rows() : 0;
+  const int old_tokens = entry->memory ? entry->memory->max_context() : 0;
+  if (rows > old_rows || visible_tokens > old_tokens) {
+    const int new_rows = std::max(old_rows, rounded_up(std::max(rows, 1)));
+    const int new_tokens = std::max(old_tokens, rounded_up(std::max(visible_tokens, 1)));
+    entry->memory.reset();  // first, so that both are never held at once
+    entry->memory = std::make_unique<LayerWorkspace>(shape, new_rows, new_tokens, team_.size());
+  }
+  return *entry->memory;
+}
+
+QuantizedRows Resources::quantized_rows(int rows, int inputs) {
+  const size_t values = static_cast<size_t>(rows) * inputs;
+  const size_t groups = values / kActivationGroup;
+  return {codes_.at_least(values), scales_.at_least(groups), sums_.at_least(groups),
+          scaled_sums_.at_least(groups), inputs};
+}
+
+float* Resources::attention_scratch(size_t floats_per_thread, size_t* stride) {
+  *stride = (floats_per_thread + 15) / 16 * 16;  // members do not share a cache line
+  return attention_.at_least(std::bit_ceil(*stride * team_.size()));
+}
+
+std::shared_ptr<Resources> shared_resources(int threads) {
+  static std::mutex mutex;
+  static std::map<int, std::weak_ptr<Resources>> known;
+  const std::lock_guard lock(mutex);
+  std::weak_ptr<Resources>& entry = known[threads];
+  std::shared_ptr<Resources> resources = entry.lock();
+  if (resources == nullptr) {
+    resources = std::make_shared<Resources>(threads);
+    entry = resources;
+  }
+  return resources;
+}
+
+}  // namespace sapwood::ort

@@ -44,8 +44,10 @@ class SuffixAutomaton {
     return states_[last_].link == kNoState ? kInitial : states_[last_].link;
   }
 
-  int length(int state) const { return states_[state].length; }  // of its longest substring
-  int link(int state) const { return states_[state].link; }      // kNoState for kInitial
+  int length(int state) const { return states_[state].length; }    // of its longest substring
+  int link(int state) const { return states_[state].link; }        // kNoState for kInitial
+  int follows(int state) const { return states_[state].follows; }  // sum of its edges' counts
+  int degree(int state) const { return states_[state].degree; }    // number of its edges
   int states() const { return static_cast<int>(states_.size()); }
 
   // A state's edges, most recently used first: for (e = first_edge(s); e != kNoEdge; e =
@@ -63,6 +65,8 @@ class SuffixAutomaton {
     int32_t length;
     int32_t link;
     int32_t first_edge;
+    int32_t follows;  // sum of the edges' counts
+    int32_t degree;   // number of edges
   };
 
   int new_state(int length, int link);
@@ -70,7 +74,7 @@ class SuffixAutomaton {
   void touch(int state, int edge);
   void extend(int32_t token);
   void rebuild();
-  size_t slot_of(int state, int32_t token) const;
+  size_t first_slot(int state, int32_t token) const;
 
   const int capacity_;
   int last_ = kInitial;

@@ -1,0 +1,121 @@
+#include "draft/ngram_drafter.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sapwood {
+namespace {
+
+// Siblings exclude each other, so their acceptances cannot add up to more than this.
+constexpr float kMostTogether = 0.98f;
+
+}  // namespace
+
+const DrafterTraits& NgramDrafter::traits() const {
+  static const DrafterTraits kTraits{.name = "ngram"};
+  return kTraits;
+}
+
+Status NgramDrafter::start(std::span<const int32_t> tokens, int max_tokens) {
+  const int capacity = std::clamp(max_tokens, 2, kMaxTokens);
+  if (!automaton_.has_value() || automaton_->capacity() < capacity) {
+    automaton_.emplace(capacity);
+    successor_.resize(static_cast<size_t>(DraftTree::kCapacity + 1) * TreeGrower::kMaxWidth);
+  }
+  automaton_->clear();
+  for (const int32_t token : tokens) automaton_->append(token);
+  return Status::okay();
+}
+
+void NgramDrafter::follow(std::span<const int32_t> tokens) {
+  Guesses guesses;
+  for (const int32_t token : tokens) {
+    // What would have been guessed here, drafted or not: the estimates stay honest while nothing is
+    // drafted, which is how drafting finds its way back.
+    const int n = guess(present(), TreeGrower::kMaxWidth, guesses);
+    for (int i = 0; i < n; ++i) {
+      acceptance_.observe(guesses[i].matched, guesses[i].probability, guesses[i].token == token);
+    }
+    automaton_->append(token);
+  }
+}
+
+NgramDrafter::Context NgramDrafter::present() const {
+  const int state = automaton_->longest_seen_suffix();
+  return {state, automaton_->length(state)};
+}
+
+int NgramDrafter::guess(const Context& context, int width, Guesses& guesses) const {
+  const SuffixAutomaton& automaton = *automaton_;
+  int n = 0;
+  double left = 1.0;  // probability that no longer context has spent
+  int state = context.state;
+  int matched = context.matched;
+  for (int looked = 0; looked < kMaxContexts && state != SuffixAutomaton::kInitial; ++looked) {
+    const double all = automaton.follows(state) + automaton.degree(state);
+    int seen = 0;
+    for (int e = automaton.first_edge(state); e != SuffixAutomaton::kNoEdge && seen < kMaxEdges;
+         e = automaton.edge(e).next, ++seen) {
+      const SuffixAutomaton::Edge& edge = automaton.edge(e);
+      const double probability = left * edge.count / all;
+      const auto end = guesses.begin() + n;
+      const auto known = std::find_if(
+          guesses.begin(), end, [&](const Guess& guess) { return guess.token == edge.token; });
+      if (known != end) {
+        known->probability += probability;
+      } else if (n < TreeGrower::kMaxWidth) {
+        guesses[n++] = {edge.token, matched, probability, 0, {edge.to, matched + 1}};
+      }
+    }
+    if (all > 0) left *= automaton.degree(state) / all;
+    state = automaton.link(state);
+    matched = automaton.length(state);
+  }
+  for (int i = 0; i < n; ++i) {
+    guesses[i].acceptance = acceptance_.estimate(guesses[i].matched, guesses[i].probability);
+  }
+  // Insertion sort: stable, so that of equals the one with the longer context, then the later one,
+  // stays in front; and there are few.
+  for (int i = 1; i < n; ++i) {
+    const Guess moving = guesses[i];
+    int at = i;
+    for (; at > 0 && guesses[at - 1].acceptance < moving.acceptance; --at) {
+      guesses[at] = guesses[at - 1];
+    }
+    guesses[at] = moving;
+  }
+  return std::min(n, width);
+}
+
+Status NgramDrafter::propose(const DraftRequest& request, DraftTree& tree) {
+  if (!automaton_.has_value()) {
+    return Status(Code::kInternal, "the n-gram drafter was asked before it was given a text");
+  }
+  const auto contexts_of = [this](int node) {
+    return successor_.data() + static_cast<size_t>(node + 1) * TreeGrower::kMaxWidth;
+  };
+  const auto expand = [&](int node, std::span<Candidate> out) {
+    Guesses guesses;
+    const Context context = node == DraftTree::kRoot ? present() : context_of_[node];
+    const int n = guess(context, static_cast<int>(out.size()), guesses);
+    float together = 0;
+    for (int i = 0; i < n; ++i) {
+      const Guess& guess = guesses[i];
+      const float acceptance = static_cast<float>(guess.acceptance);
+      out[i] = {guess.token, static_cast<float>(std::log(guess.probability)), acceptance};
+      contexts_of(node)[i] = guess.then;
+      together += acceptance;
+    }
+    if (together > kMostTogether) {
+      for (int i = 0; i < n; ++i) out[i].acceptance *= kMostTogether / together;
+    }
+    return n;
+  };
+  const auto added = [&](int node, int rank) {
+    context_of_[node] = contexts_of(tree.parent(node))[rank];
+  };
+  grower_.grow(request, expand, added, tree);
+  return Status::okay();
+}
+
+}  // namespace sapwood

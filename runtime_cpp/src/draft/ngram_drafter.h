@@ -1,0 +1,61 @@
+// Drafts from the text itself: what followed the present context when it occurred before.
+//
+// The longest suffix of the text that occurred earlier is looked up in a suffix automaton, and so
+// are the next shorter ones. Their continuations are mixed as in prediction by partial matching
+// (Cleary and Witten, 1984, with escape method C of Moffat, 1990): a context seen n times with d
+// distinct successors gives count / (n + d) to each and leaves d / (n + d) to the shorter contexts.
+// That probability is the drafter's q; what it is worth, and so which candidate comes first, is learnt from
+// how earlier guesses fared.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+
+#include "draft/acceptance_table.h"
+#include "draft/drafter.h"
+#include "draft/growth.h"
+#include "draft/suffix_automaton.h"
+
+namespace sapwood {
+
+class NgramDrafter final : public Drafter {
+ public:
+  static constexpr int kMaxTokens = 1 << 16;  // remembered at most; older text is forgotten
+  static constexpr int kMaxContexts = 8;      // suffixes looked at, longest first
+  static constexpr int kMaxEdges = 32;        // successors looked at per suffix, latest first
+
+  const DrafterTraits& traits() const override;
+  Status start(std::span<const int32_t> tokens, int max_tokens) override;
+  void follow(std::span<const int32_t> tokens) override;
+  Status propose(const DraftRequest& request, DraftTree& tree) override;
+
+  const AcceptanceTable& acceptance() const { return acceptance_; }
+
+ private:
+  // A context: an automaton state and how many tokens back it is known to match.
+  struct Context {
+    int state = SuffixAutomaton::kInitial;
+    int matched = 0;
+  };
+  struct Guess {
+    int32_t token;
+    int matched;  // length of the longest context that suggested it
+    double probability;
+    double acceptance;  // what that has been worth
+    Context then;       // the context once it has come
+  };
+  using Guesses = std::array<Guess, TreeGrower::kMaxWidth>;
+
+  Context present() const;
+  // The likeliest successors, by falling acceptance; returns how many.
+  int guess(const Context& context, int width, Guesses& guesses) const;
+
+  std::optional<SuffixAutomaton> automaton_;
+  AcceptanceTable acceptance_;
+  TreeGrower grower_;
+  std::array<Context, DraftTree::kCapacity> context_of_;  // by node
+  std::vector<Context> successor_;  // [node + 1][kMaxWidth], the contexts of a node's candidates
+};
+
+}  // namespace sapwood

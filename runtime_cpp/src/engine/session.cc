@@ -1,0 +1,237 @@
+#include "engine/session.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+#include "draft/ngram_drafter.h"
+#include "engine/session_state.h"
+
+namespace sapwood {
+namespace {
+
+// What a candidate of each rank is assumed to be worth when a fixed tree is laid out: about
+// halving, as Medusa's and EAGLE's published trees suggest.
+constexpr std::array<float, 8> kFixedByRank = {0.5f, 0.2f, 0.1f, 0.06f, 0.04f, 0.03f, 0.02f, 0.01f};
+
+Status invalid(std::string message) { return Status(Code::kInvalidArgument, std::move(message)); }
+
+}  // namespace
+
+std::string_view stop_reason_name(StopReason reason) {
+  switch (reason) {
+    case StopReason::kNone:
+      return "none";
+    case StopReason::kEos:
+      return "eos";
+    case StopReason::kLength:
+      return "length";
+    case StopReason::kContext:
+      return "context";
+    case StopReason::kStopped:
+      return "stopped";
+    case StopReason::kCancelled:
+      return "cancelled";
+  }
+  return "unknown";
+}
+
+double SessionStats::mean_accepted_length() const {
+  return steps > 0 ? static_cast<double>(emitted_tokens) / static_cast<double>(steps) : 0;
+}
+
+double SessionStats::tokens_per_second() const {
+  return decode_seconds > 0 ? emitted_tokens / decode_seconds : 0;
+}
+
+double SessionStats::prompt_tokens_per_second() const {
+  const int computed = prompt_tokens - reused_prompt_tokens - 1;
+  return prefill_seconds > 0 && computed > 0 ? computed / prefill_seconds : 0;
+}
+
+Session::State::State(std::shared_ptr<Model> the_model, SessionOptions options,
+                      std::unique_ptr<KvStore> store)
+    : model(std::move(the_model)),
+      context_length(options.context_length),
+      max_nodes(options.max_tree_nodes),
+      drafter(std::move(options.drafter)),
+      curve(options.cost_curve),
+      kv(std::move(store)),
+      bitmap(kv->slots()),
+      sampler(model->spec().vocabulary_size),
+      layout(std::max(model->max_rows(), max_nodes + 1)),
+      logits(new float[static_cast<size_t>(max_nodes + 1) * model->spec().vocabulary_size]),
+      step_slots(layout.max_rows()) {
+  verdict.reserve(max_nodes + 1);
+  tokens.reserve(context_length);
+  committed.reserve(context_length);
+}
+
+Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<Model> model,
+                                                 SessionOptions options) {
+  if (model == nullptr) return invalid("a session needs a model");
+  const ModelSpec& spec = model->spec();
+  if (options.context_length < 1 ||
+      (spec.context_length > 0 && options.context_length > spec.context_length)) {
+    return invalid("a context of " + std::to_string(options.context_length) +
+                   " tokens was asked for; this model takes 1 to " +
+                   std::to_string(spec.context_length));
+  }
+  if (options.max_tree_nodes < 0) {
+    return invalid("a tree cannot have " + std::to_string(options.max_tree_nodes) + " nodes");
+  }
+  options.max_tree_nodes =
+      std::min({options.max_tree_nodes, DraftTree::kCapacity, model->max_rows() - 1});
+  if (options.drafter == nullptr) options.drafter = std::make_unique<NgramDrafter>();
+  const DrafterTraits& traits = options.drafter->traits();
+  if (!traits.deterministic) {
+    return Status(Code::kUnsupported,
+                  "the drafter " + std::string(traits.name) +
+                      " samples its tokens; this engine verifies trees chosen by rank");
+  }
+  if (traits.needs_hidden_states) {
+    return Status(Code::kUnsupported, "the drafter " + std::string(traits.name) +
+                                          " needs the target's hidden states, which the host " +
+                                          std::string(model->host()) + " does not give");
+  }
+  Result<std::unique_ptr<KvStore>> kv = KvStore::create(
+      spec.layers, spec.kv_heads, spec.head_dim, options.context_length + options.max_tree_nodes);
+  if (!kv.ok()) return kv.status();
+  return std::unique_ptr<Session>(new Session(
+      std::make_unique<State>(std::move(model), std::move(options), std::move(kv).value())));
+}
+
+Status Session::State::check(std::span<const int32_t> prompt,
+                             const GenerateOptions& options) const {
+  if (prompt.empty()) return invalid("the prompt is empty; give at least one token");
+  if (prompt.size() > static_cast<size_t>(context_length)) {
+    return invalid("the prompt has " + std::to_string(prompt.size()) +
+                   " tokens and the context holds " + std::to_string(context_length) +
+                   "; shorten the prompt or choose a longer context");
+  }
+  const int vocabulary = model->spec().vocabulary_size;
+  for (size_t i = 0; i < prompt.size(); ++i) {
+    if (prompt[i] < 0 || prompt[i] >= vocabulary) {
+      return invalid("token " + std::to_string(i) + " of the prompt is " +
+                     std::to_string(prompt[i]) + ", outside the vocabulary of " +
+                     std::to_string(vocabulary));
+    }
+  }
+  if (options.max_new_tokens < 0) {
+    return invalid("max-new-tokens is " + std::to_string(options.max_new_tokens) +
+                   "; it must be 0 or above");
+  }
+  if (options.chain_length < 0 || options.fixed_nodes < 0) {
+    return invalid("a chain and a fixed tree must have 0 or more nodes");
+  }
+  return options.sampling.check();
+}
+
+Status Session::State::start(std::span<const int32_t> prompt, const GenerateOptions& options) {
+  SAPWOOD_TRY(check(prompt, options));
+  running = false;
+  cancelled.store(false, std::memory_order_relaxed);
+  generate = options;
+  reason = StopReason::kNone;
+  tree.clear();
+
+  // The last token of the prompt is never taken from the cache: it is the first step's root.
+  const size_t shared = std::min({committed.size(), tokens.size(), prompt.size() - 1});
+  const size_t reused =
+      std::mismatch(prompt.begin(), prompt.begin() + shared, tokens.begin()).first - prompt.begin();
+  SAPWOOD_TRY(keep_committed(reused));
+  tokens.assign(prompt.begin(), prompt.end());
+
+  stats = {};
+  stats.mode = options.mode;
+  stats.prompt_tokens = static_cast<int>(prompt.size());
+  stats.reused_prompt_tokens = static_cast<int>(reused);
+  bitmap.reset_peak();
+
+  const EngineClock::time_point begin = EngineClock::now();
+  const Status filled = prefill();
+  stats.prefill_seconds = seconds_since(begin);
+  stats.peak_kv_slots = bitmap.peak();
+  if (!filled.ok()) {
+    if (filled.code() == Code::kCancelled) reason = StopReason::kCancelled;
+    return filled;
+  }
+  if (options.mode == Mode::kFixed) {
+    shape = TreeShape::likeliest(kFixedByRank, std::min(options.fixed_nodes, max_nodes));
+  }
+  SAPWOOD_TRY(sampler.start(options.sampling, tokens));
+  if (options.mode != Mode::kPlain) SAPWOOD_TRY(drafter->start(tokens, context_length));
+  running = true;
+  if (generate.max_new_tokens == 0) {
+    reason = StopReason::kLength;
+  } else if (tokens_left() == 0) {
+    reason = StopReason::kContext;
+  }
+  return Status::okay();
+}
+
+// Computes the tokens of the prompt that are not in the cache, all but the last.
+Status Session::State::prefill() {
+  const size_t wanted = tokens.size() - 1;
+  while (committed.size() < wanted) {
+    if (cancelled.load(std::memory_order_relaxed)) {
+      return Status(Code::kCancelled, "stopped while reading the prompt");
+    }
+    const size_t done = committed.size();
+    const size_t rows = std::min<size_t>(wanted - done, model->max_rows());
+    const std::span<int32_t> slots(step_slots.data(), rows);
+    if (!bitmap.allocate(slots)) {
+      return Status(Code::kExhausted, "no KV slot is left for the prompt");
+    }
+    const RowBatch batch =
+        layout.text_rows(std::span<const int32_t>(tokens).subspan(done, rows), committed, slots);
+    const Status passed = model->forward(batch, *kv, {});
+    if (!passed.ok()) {
+      SAPWOOD_TRY(bitmap.free(slots));
+      return passed;
+    }
+    committed.insert(committed.end(), slots.begin(), slots.end());
+  }
+  return Status::okay();
+}
+
+Status Session::State::finish_at(int emitted) {
+  if (tokens.empty()) return invalid("there is no answer to end; call start() first");
+  if (emitted < 0 || emitted > stats.emitted_tokens) {
+    return invalid("the answer cannot end after " + std::to_string(emitted) + " tokens; it has " +
+                   std::to_string(stats.emitted_tokens));
+  }
+  tokens.resize(static_cast<size_t>(stats.prompt_tokens) + emitted);
+  SAPWOOD_TRY(keep_committed(tokens.size() - 1));
+  stats.emitted_tokens = emitted;
+  reason = StopReason::kStopped;
+  return Status::okay();
+}
+
+Status Session::State::keep_committed(size_t count) {
+  if (count >= committed.size()) return Status::okay();
+  SAPWOOD_TRY(bitmap.free(std::span<const int32_t>(committed).subspan(count)));
+  committed.resize(count);
+  return Status::okay();
+}
+
+Session::Session(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Session::~Session() = default;
+
+Status Session::start(std::span<const int32_t> prompt, const GenerateOptions& options) {
+  return state_->start(prompt, options);
+}
+Result<std::span<const int32_t>> Session::step() { return state_->step(); }
+Status Session::finish_at(int emitted) { return state_->finish_at(emitted); }
+void Session::cancel() { state_->cancelled.store(true, std::memory_order_relaxed); }
+
+StopReason Session::stop_reason() const { return state_->reason; }
+const SessionStats& Session::stats() const { return state_->stats; }
+std::span<const int32_t> Session::tokens() const { return state_->tokens; }
+int Session::context_length() const { return state_->context_length; }
+const Model& Session::model() const { return *state_->model; }
+const CostCurve& Session::cost_curve() const { return state_->curve; }
+const DraftTree& Session::last_tree() const { return state_->tree; }
+
+}  // namespace sapwood

@@ -1,0 +1,71 @@
+// Inside a Session: what it holds, and the parts of start() (session.cc) and step() (step.cc).
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/session.h"
+#include "memory/kv_slot_bitmap.h"
+#include "memory/kv_store.h"
+#include "tree/row_layout.h"
+#include "verify/target_draw.h"
+
+namespace sapwood {
+
+using EngineClock = std::chrono::steady_clock;
+
+inline double seconds_since(EngineClock::time_point begin) {
+  return std::chrono::duration<double>(EngineClock::now() - begin).count();
+}
+
+struct Session::State {
+  State(std::shared_ptr<Model> the_model, SessionOptions options, std::unique_ptr<KvStore> store);
+
+  Status check(std::span<const int32_t> prompt, const GenerateOptions& generate) const;
+  Status start(std::span<const int32_t> prompt, const GenerateOptions& generate);
+  Status prefill();
+  Result<std::span<const int32_t>> step();
+  Status finish_at(int emitted);
+
+  // The parts of a step, in this order.
+  Status draft();
+  Status verify(std::span<const int32_t> slots, double& pass_seconds);
+  Status commit(std::span<const int32_t> slots);
+  StopReason reason_after_step() const;
+
+  Status keep_committed(size_t count);  // forgets the cache beyond the first `count` tokens
+  int tokens_left() const;              // how many more tokens this answer may have
+
+  std::shared_ptr<Model> model;
+  int context_length;
+  int max_nodes;
+  std::unique_ptr<Drafter> drafter;
+  CostCurve curve;
+  double overhead_ms = 0;  // of a step, beside the pass; a running average
+
+  std::unique_ptr<KvStore> kv;
+  KvSlotBitmap bitmap;
+  Sampler sampler;
+  RowLayout layout;
+  DraftTree tree;
+  Verdict verdict;
+  std::unique_ptr<float[]> logits;  // [1 + max_nodes][vocabulary]
+  std::vector<int32_t> step_slots;  // room for the rows of a pass
+
+  // `tokens` is the text. All of it but the last token is in the cache: committed[i] is the slot of
+  // token i. The last token is the root of the next step.
+  std::vector<int32_t> tokens;
+  std::vector<int32_t> committed;
+
+  GenerateOptions generate;
+  TreeShape shape;
+  bool running = false;  // start() succeeded and no step failed since
+  StopReason reason = StopReason::kNone;
+  SessionStats stats;
+  std::atomic<bool> cancelled{false};
+};
+
+}  // namespace sapwood

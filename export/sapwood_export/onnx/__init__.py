@@ -1,0 +1,1 @@
+"""The ONNX export: trace, simplify, rewrite to our operators, refer to the bundle's weights."""

@@ -1,0 +1,1 @@
+"""Our operators for torch: what each computes (reference), and its registration (library)."""

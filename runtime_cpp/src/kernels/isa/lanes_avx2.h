@@ -15,7 +15,6 @@ struct Lanes {
 struct IntLanes {
   __m256i a, b;
 };
-using Codes = IntLanes;
 
 inline Lanes set1(float x) { return {_mm256_set1_ps(x), _mm256_set1_ps(x)}; }
 inline Lanes load(const float* p) { return {_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)}; }
@@ -77,25 +76,6 @@ inline float reduce_max(Lanes x) {
   return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
 }
 
-inline void unpack_int4(const uint8_t* p, Codes w[8]) {
-  const __m256i low = _mm256_set1_epi8(15);
-#pragma GCC unroll 4
-  for (int pair = 0; pair < 4; ++pair) {
-    const __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + pair * 64));
-    const __m256i b = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + pair * 64 + 32));
-    w[2 * pair] = {_mm256_and_si256(a, low), _mm256_and_si256(b, low)};
-    w[2 * pair + 1] = {_mm256_and_si256(_mm256_srli_epi16(a, 4), low),
-                       _mm256_and_si256(_mm256_srli_epi16(b, 4), low)};
-  }
-}
-inline void unpack_int8(const uint8_t* p, Codes w[8]) {
-#pragma GCC unroll 8
-  for (int quad = 0; quad < 8; ++quad) {
-    w[quad] = {_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + quad * 64)),
-               _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + quad * 64 + 32))};
-  }
-}
-
 inline __m256i dot_quad(__m256i sum, __m256i w, __m256i a) {
 #ifdef SAPWOOD_AVX_VNNI
   return _mm256_dpbusd_avx_epi32(sum, w, a);
@@ -113,26 +93,49 @@ inline __m256i dot_quad_biased(__m256i sum, __m256i w, __m256i a) {
 }
 #endif
 
-template <bool kInt8>
-inline IntLanes dot_group(int32_t init, const Codes w[8], const int8_t* a) {
-  IntLanes r = set1_int(init);
+template <int kRows, int kPanels, bool kInt8>
+[[gnu::always_inline]] inline void dot_part(const uint8_t* const* panels, const int8_t* a,
+                                            size_t stride, IntLanes (*sums)[kPanels]) {
+  const __m256i low = _mm256_set1_epi8(15);
+  const auto load = [](const uint8_t* p) {
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+  };
+  const auto dot = [](__m256i sum, __m256i w, __m256i x) {
 #ifndef SAPWOOD_AVX_VNNI
-  if constexpr (kInt8) r = set1_int(0);  // the bias is taken off the codes, not off the sum
+    if constexpr (kInt8) return dot_quad_biased(sum, w, x);
 #endif
+    return dot_quad(sum, w, x);
+  };
 #pragma GCC unroll 8
   for (int quad = 0; quad < 8; ++quad) {
-    int32_t four;
-    std::memcpy(&four, a + quad * 4, sizeof four);
-    const __m256i x = _mm256_set1_epi32(four);
-#ifndef SAPWOOD_AVX_VNNI
-    if constexpr (kInt8) {
-      r = {dot_quad_biased(r.a, w[quad].a, x), dot_quad_biased(r.b, w[quad].b, x)};
-      continue;
+    IntLanes w[kPanels];
+#pragma GCC unroll 2
+    for (int p = 0; p < kPanels; ++p) {
+      const uint8_t* codes = panels[p] + (kInt8 ? quad : quad / 2) * 64;
+      w[p] = {load(codes), load(codes + 32)};
+      if constexpr (!kInt8) {
+        if (quad % 2 == 1) w[p] = {_mm256_srli_epi16(w[p].a, 4), _mm256_srli_epi16(w[p].b, 4)};
+        w[p] = {_mm256_and_si256(w[p].a, low), _mm256_and_si256(w[p].b, low)};
+      }
     }
-#endif
-    r = {dot_quad(r.a, w[quad].a, x), dot_quad(r.b, w[quad].b, x)};
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+      int32_t four;
+      std::memcpy(&four, a + r * stride + quad * 4, sizeof four);
+      const __m256i x = _mm256_set1_epi32(four);
+#pragma GCC unroll 2
+      for (int p = 0; p < kPanels; ++p) {
+        sums[r][p] = {dot(sums[r][p].a, w[p].a, x), dot(sums[r][p].b, w[p].b, x)};
+      }
+    }
   }
-  return r;
+}
+template <bool kInt8>
+constexpr int dot_bias() {
+#ifndef SAPWOOD_AVX_VNNI
+  if constexpr (kInt8) return 0;
+#endif
+  return kInt8 ? 128 : 8;
 }
 inline void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
 

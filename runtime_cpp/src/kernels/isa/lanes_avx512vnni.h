@@ -15,7 +15,6 @@ namespace sapwood::SAPWOOD_ISA {
 
 using Lanes = __m512;
 using IntLanes = __m512i;
-using Codes = __m512i;
 
 inline Lanes set1(float x) { return _mm512_set1_ps(x); }
 inline Lanes load(const float* p) { return _mm512_loadu_ps(p); }
@@ -53,33 +52,53 @@ inline float reduce_add(Lanes a) {
 }
 inline float reduce_max(Lanes a) { return _mm512_reduce_max_ps(a); }
 
-inline void unpack_int4(const uint8_t* p, Codes w[8]) {
+inline __m512i broadcast_four(const int8_t* a) {
+  int32_t four;
+  std::memcpy(&four, a, sizeof four);
+  return _mm512_set1_epi32(four);
+}
+
+// Quad by quad, so that consecutive VPDPBUSD belong to different sums: a sum's chain of eight would
+// otherwise fill the scheduler while it waits for itself.
+template <int kRows, int kPanels, bool kInt8>
+[[gnu::always_inline]] inline void dot_part(const uint8_t* const* panels, const int8_t* a,
+                                            size_t stride, IntLanes (*sums)[kPanels]) {
   const __m512i low = _mm512_set1_epi8(15);
 #pragma GCC unroll 4
   for (int pair = 0; pair < 4; ++pair) {
-    const __m512i packed = _mm512_loadu_si512(p + pair * 64);
-    w[2 * pair] = _mm512_and_si512(packed, low);
-    w[2 * pair + 1] = _mm512_and_si512(_mm512_srli_epi16(packed, 4), low);
+    __m512i w0[kPanels], w1[kPanels];
+#pragma GCC unroll 4
+    for (int p = 0; p < kPanels; ++p) {
+      if constexpr (kInt8) {
+        w0[p] = _mm512_loadu_si512(panels[p] + pair * 128);
+        w1[p] = _mm512_loadu_si512(panels[p] + pair * 128 + 64);
+      } else {
+        const __m512i packed = _mm512_loadu_si512(panels[p] + pair * 64);
+        w0[p] = _mm512_and_si512(packed, low);
+        w1[p] = _mm512_and_si512(_mm512_srli_epi16(packed, 4), low);
+      }
+    }
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) {
+      const __m512i x = broadcast_four(a + r * stride + pair * 8);
+#pragma GCC unroll 4
+      for (int p = 0; p < kPanels; ++p) sums[r][p] = _mm512_dpbusd_epi32(sums[r][p], w0[p], x);
+    }
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) {
+      const __m512i x = broadcast_four(a + r * stride + pair * 8 + 4);
+#pragma GCC unroll 4
+      for (int p = 0; p < kPanels; ++p) sums[r][p] = _mm512_dpbusd_epi32(sums[r][p], w1[p], x);
+    }
   }
-}
-inline void unpack_int8(const uint8_t* p, Codes w[8]) {
-#pragma GCC unroll 8
-  for (int quad = 0; quad < 8; ++quad) w[quad] = _mm512_loadu_si512(p + quad * 64);
 }
 template <bool kInt8>
-inline IntLanes dot_group(int32_t init, const Codes w[8], const int8_t* a) {
-  IntLanes r = _mm512_set1_epi32(init);
-#pragma GCC unroll 8
-  for (int quad = 0; quad < 8; ++quad) {
-    int32_t four;
-    std::memcpy(&four, a + quad * 4, sizeof four);
-    r = _mm512_dpbusd_epi32(r, w[quad], _mm512_set1_epi32(four));
-  }
-  return r;
+constexpr int dot_bias() {
+  return kInt8 ? 128 : 8;
 }
 inline void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
 
-inline constexpr int kRowBlock = 16;
+inline constexpr int kRowBlock = 4;
 inline constexpr int kScoreBlock = 12;
 inline constexpr int kValueBlock = 6;
 

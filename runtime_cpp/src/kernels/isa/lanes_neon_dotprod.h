@@ -14,9 +14,6 @@ struct Lanes {
 struct IntLanes {
   int32x4_t v[4];
 };
-struct Codes {
-  uint8x16_t v[4];
-};
 
 template <typename Function>
 inline Lanes each(Function function) {
@@ -94,40 +91,50 @@ inline float reduce_max(Lanes x) {
   return vmaxvq_f32(vmaxq_f32(vmaxq_f32(x.v[0], x.v[1]), vmaxq_f32(x.v[2], x.v[3])));
 }
 
-inline void unpack_int4(const uint8_t* p, Codes w[8]) {
+// SDOT takes signed bytes: int4 codes are small enough as they are, int8 codes lose their bias.
+template <int kRows, int kPanels, bool kInt8>
+[[gnu::always_inline]] inline void dot_part(const uint8_t* const* panels, const int8_t* a,
+                                            size_t stride, IntLanes (*sums)[kPanels]) {
   const uint8x16_t low = vdupq_n_u8(15);
-#pragma GCC unroll 16
-  for (int i = 0; i < 16; ++i) {
-    const uint8x16_t packed = vld1q_u8(p + 16 * i);
-    w[2 * (i / 4)].v[i % 4] = vandq_u8(packed, low);
-    w[2 * (i / 4) + 1].v[i % 4] = vshrq_n_u8(packed, 4);
-  }
-}
-// The bias goes here, once a group, because SDOT takes signed bytes.
-inline void unpack_int8(const uint8_t* p, Codes w[8]) {
   const uint8x16_t bias = vdupq_n_u8(0x80);
-#pragma GCC unroll 32
-  for (int i = 0; i < 32; ++i) w[i / 4].v[i % 4] = veorq_u8(vld1q_u8(p + 16 * i), bias);
+#pragma GCC unroll 2
+  for (int half = 0; half < 2; ++half) {  // 16 inputs, four quads
+    int8x16_t x[kRows];
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) x[r] = vld1q_s8(a + r * stride + half * 16);
+#pragma GCC unroll 2
+    for (int p = 0; p < kPanels; ++p) {
+#pragma GCC unroll 4
+      for (int i = 0; i < 4; ++i) {
+        uint8x16_t w[4];
+        if constexpr (kInt8) {
+          const uint8_t* codes = panels[p] + half * 256 + i * 16;
+          for (int quad = 0; quad < 4; ++quad)
+            w[quad] = veorq_u8(vld1q_u8(codes + quad * 64), bias);
+        } else {
+          const uint8_t* codes = panels[p] + half * 128 + i * 16;
+          const uint8x16_t first = vld1q_u8(codes), second = vld1q_u8(codes + 64);
+          w[0] = vandq_u8(first, low);
+          w[1] = vshrq_n_u8(first, 4);
+          w[2] = vandq_u8(second, low);
+          w[3] = vshrq_n_u8(second, 4);
+        }
+#pragma GCC unroll 8
+        for (int r = 0; r < kRows; ++r) {
+          int32x4_t sum = sums[r][p].v[i];
+          sum = vdotq_laneq_s32(sum, vreinterpretq_s8_u8(w[0]), x[r], 0);
+          sum = vdotq_laneq_s32(sum, vreinterpretq_s8_u8(w[1]), x[r], 1);
+          sum = vdotq_laneq_s32(sum, vreinterpretq_s8_u8(w[2]), x[r], 2);
+          sum = vdotq_laneq_s32(sum, vreinterpretq_s8_u8(w[3]), x[r], 3);
+          sums[r][p].v[i] = sum;
+        }
+      }
+    }
+  }
 }
 template <bool kInt8>
-inline IntLanes dot_group(int32_t init, const Codes w[8], const int8_t* a) {
-  IntLanes r = set1_int(kInt8 ? 0 : init);
-  const int8x16_t a0 = vld1q_s8(a);
-  const int8x16_t a1 = vld1q_s8(a + 16);
-#pragma GCC unroll 4
-  for (int i = 0; i < 4; ++i) {
-    int32x4_t sum = r.v[i];
-    sum = vdotq_laneq_s32(sum, vreinterpretq_s8_u8(w[0].v[i]), a0, 0);
-    sum = vdotq_laneq_s32(sum, vreinterpretq_s8_u8(w[1].v[i]), a0, 1);
-    sum = vdotq_laneq_s32(sum, vreinterpretq_s8_u8(w[2].v[i]), a0, 2);
-    sum = vdotq_laneq_s32(sum, vreinterpretq_s8_u8(w[3].v[i]), a0, 3);
-    sum = vdotq_laneq_s32(sum, vreinterpretq_s8_u8(w[4].v[i]), a1, 0);
-    sum = vdotq_laneq_s32(sum, vreinterpretq_s8_u8(w[5].v[i]), a1, 1);
-    sum = vdotq_laneq_s32(sum, vreinterpretq_s8_u8(w[6].v[i]), a1, 2);
-    sum = vdotq_laneq_s32(sum, vreinterpretq_s8_u8(w[7].v[i]), a1, 3);
-    r.v[i] = sum;
-  }
-  return r;
+constexpr int dot_bias() {
+  return kInt8 ? 0 : 8;
 }
 inline void prefetch(const void* p) { __builtin_prefetch(p); }
 

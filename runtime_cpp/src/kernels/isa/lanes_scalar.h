@@ -19,10 +19,6 @@ struct Lanes {
 struct IntLanes {
   int32_t v[16];
 };
-// Four unsigned codes for each of sixteen outputs, output-major.
-struct Codes {
-  uint8_t v[64];
-};
 
 inline Lanes set1(float x) {
   Lanes r;
@@ -126,32 +122,35 @@ inline float reduce_max(const Lanes& a) {
   return r;
 }
 
-// The codes of 32 inputs: eight quads, quad q covering inputs 4q .. 4q + 3 (linear.h).
-inline void unpack_int4(const uint8_t* p, Codes w[8]) {
-  for (int pair = 0; pair < 4; ++pair) {
-    for (int i = 0; i < 64; ++i) {
-      w[2 * pair].v[i] = p[pair * 64 + i] & 15;
-      w[2 * pair + 1].v[i] = p[pair * 64 + i] >> 4;
+// sums[r][p] += the dot products of 32 inputs: the codes of kPanels panels (linear.h) with rows of
+// activations that are `stride` bytes apart. Where an instruction takes signed bytes, int8 codes
+// lose their bias here and dot_bias() is zero; elsewhere the caller starts a sum at
+// -dot_bias() * (sum of the activations).
+template <int kRows, int kPanels, bool kInt8>
+[[gnu::always_inline]] inline void dot_part(const uint8_t* const* panels, const int8_t* a,
+                                            size_t stride, IntLanes (*sums)[kPanels]) {
+  for (int r = 0; r < kRows; ++r) {
+    for (int p = 0; p < kPanels; ++p) {
+      for (int k = 0; k < 32; ++k) {
+        const int quad = k / 4;
+        for (int output = 0; output < 16; ++output) {
+          const int lane = output * 4 + k % 4;
+          const int code = kInt8           ? panels[p][quad * 64 + lane]
+                           : quad % 2 == 0 ? panels[p][quad / 2 * 64 + lane] & 15
+                                           : panels[p][quad / 2 * 64 + lane] >> 4;
+          sums[r][p].v[output] += code * a[r * stride + k];
+        }
+      }
     }
   }
 }
-inline void unpack_int8(const uint8_t* p, Codes w[8]) {
-  for (int quad = 0; quad < 8; ++quad) std::memcpy(w[quad].v, p + quad * 64, 64);
-}
-// init + the sum over 32 inputs of code * activation. `kInt8`: codes use all eight bits.
 template <bool kInt8>
-inline IntLanes dot_group(int32_t init, const Codes w[8], const int8_t* a) {
-  IntLanes r = set1_int(init);
-  for (int quad = 0; quad < 8; ++quad) {
-    for (int output = 0; output < 16; ++output) {
-      for (int k = 0; k < 4; ++k) r.v[output] += w[quad].v[output * 4 + k] * a[quad * 4 + k];
-    }
-  }
-  return r;
+constexpr int dot_bias() {
+  return kInt8 ? 128 : 8;
 }
 inline void prefetch(const void*) {}
 
-inline constexpr int kRowBlock = 4;    // rows whose sums a linear keeps at once
+inline constexpr int kRowBlock = 4;    // rows a linear serves at once
 inline constexpr int kScoreBlock = 4;  // query vectors a score tile serves at once
 inline constexpr int kValueBlock = 2;  // query vectors a value row serves at once
 

@@ -1,7 +1,7 @@
 // Linear layers over packed weights (linear.h). Included once per instruction set.
 //
-// A panel's group is unpacked once and meets a block of rows; every row keeps its own sum, so rows
-// never see each other. The block size is the number of sums that fit in registers.
+// A part of 32 inputs of two panels is unpacked once and meets a block of rows; every row keeps its
+// own sums, so rows never see each other.
 #pragma once
 
 #include <algorithm>
@@ -12,108 +12,109 @@
 
 namespace sapwood::SAPWOOD_ISA {
 
-// How far ahead of use weights are asked for. They stream once, in address order, panel after
-// panel.
-inline constexpr size_t kPrefetchBytes = 3072;
+// Memory that a later call will read, asked for a little at a time while this one computes.
+struct Ahead {
+  const uint8_t* next;
+  size_t lines_per_part;
 
-// sums[r] = the panel's 16 outputs for rows row .. row + kRows. A group is kParts parts of 32
-// inputs.
-template <int kRows, int kBits, bool kMin, int kParts>
-inline void panel_rows(const LinearWeights& weights, const uint8_t* panel, const QuantizedRows& x,
-                       int row, bool first, Lanes sums[kRows]) {
+  void step() {
+    for (size_t line = 0; line < lines_per_part; ++line, next += 64) prefetch(next);
+  }
+};
+
+// sums[r][p] = 16 outputs of kPanels neighbouring panels for rows row .. row + kRows. A group is
+// kParts parts of 32 inputs.
+template <int kRows, int kPanels, int kBits, bool kMin, int kParts>
+inline void panel_rows(const LinearWeights& weights, const uint8_t* first_panel,
+                       const QuantizedRows& x, int row, Ahead& ahead, Lanes (*sums)[kPanels]) {
   constexpr bool kInt8 = kBits == 8;
   constexpr size_t kCodeBytes = size_t{32} * kPanel * kBits / 8;
-  const int inputs = weights.inputs;
-  const int parts = inputs / kActivationGroup;
-  const int8_t* codes = x.codes + static_cast<size_t>(row) * inputs;
-  const size_t base = static_cast<size_t>(row) * parts;
-  const float* scales = x.scales + base;
-  const int32_t* code_sums = x.sums + base;
-  const float* scaled_sums = x.scaled_sums + base;
+  constexpr size_t kTailBytes = kPanel * 2 * (kMin ? 2 : 1);
+  const size_t inputs = static_cast<size_t>(weights.inputs);
+  const size_t parts = inputs / kActivationGroup;
+  const int8_t* codes = x.codes + row * inputs;
+  const float* scales = x.scales + row * parts;
+  const int32_t* code_sums = x.sums + row * parts;
+  const float* scaled_sums = x.scaled_sums + row * parts;
+  const size_t panel_bytes = parts / kParts * (kCodeBytes * kParts + kTailBytes);
+  const uint8_t* panels[kPanels];
+  for (int p = 0; p < kPanels; ++p) panels[p] = first_panel + p * panel_bytes;
 
-#pragma GCC unroll 16
-  for (int r = 0; r < kRows; ++r) sums[r] = set1(0.0f);
-
-  for (int index = 0; index < parts; index += kParts) {
-    const uint16_t* tail = reinterpret_cast<const uint16_t*>(panel + kCodeBytes * kParts);
-    const Lanes scale = load_half(tail);
-    const Lanes minimum = load_half(kMin ? tail + kPanel : tail);
-    Lanes partial[kParts == 1 ? 1 : kRows];
-    for (Lanes& lanes : partial) lanes = set1(0.0f);
+  for (int r = 0; r < kRows; ++r) {
+    for (int p = 0; p < kPanels; ++p) sums[r][p] = set1(0.0f);
+  }
+  for (size_t index = 0; index < parts;) {
+    Lanes partial[kParts == 1 ? 1 : kRows][kPanels];
+    if constexpr (kParts != 1) {
+      for (auto& lanes : partial) {
+        for (Lanes& lane : lanes) lane = set1(0.0f);
+      }
+    }
+    const uint8_t* tails[kPanels];
+    for (int p = 0; p < kPanels; ++p) tails[p] = panels[p] + kCodeBytes * kParts;
 #pragma GCC unroll 1
-    for (int part = 0; part < kParts; ++part) {
-      if (first) {
-#pragma GCC unroll 8
-        for (size_t line = 0; line < kCodeBytes + 64; line += 64) {
-          prefetch(panel + kPrefetchBytes + line);
-        }
-      }
-      Codes w[8];
-      if constexpr (kInt8) {
-        unpack_int8(panel, w);
-      } else {
-        unpack_int4(panel, w);
-      }
+    for (int part = 0; part < kParts; ++part, ++index) {
+      ahead.step();
+      IntLanes dots[kRows][kPanels];
 #pragma GCC unroll 16
       for (int r = 0; r < kRows; ++r) {
-        const int at = r * parts + index + part;
-        const int32_t init = kMin ? 0 : -(kInt8 ? 128 : 8) * code_sums[at];
-        const IntLanes dots = dot_group<kInt8>(
-            init, w, codes + static_cast<size_t>(r) * inputs + (index + part) * kActivationGroup);
-        const Lanes scaled = mul(to_float(dots), set1(scales[at]));
-        if constexpr (kParts == 1) {
-          sums[r] = fma(scaled, scale, sums[r]);
-        } else {
-          partial[r] = add(partial[r], scaled);
-        }
-        if constexpr (kMin) sums[r] = fma(minimum, set1(scaled_sums[at]), sums[r]);
+        const IntLanes start =
+            set1_int(kMin ? 0 : -dot_bias<kInt8>() * code_sums[r * parts + index]);
+#pragma GCC unroll 4
+        for (int p = 0; p < kPanels; ++p) dots[r][p] = start;
       }
-      panel += kCodeBytes;
-    }
-    if constexpr (kParts != 1) {
+      dot_part<kRows, kPanels, kInt8>(panels, codes + index * kActivationGroup, inputs, dots);
+#pragma GCC unroll 4
+      for (int p = 0; p < kPanels; ++p) {
+        const uint16_t* tail = reinterpret_cast<const uint16_t*>(tails[p]);
+        const Lanes scale = load_half(tail);
+        const Lanes minimum = load_half(kMin ? tail + kPanel : tail);
 #pragma GCC unroll 16
-      for (int r = 0; r < kRows; ++r) sums[r] = fma(partial[r], scale, sums[r]);
+        for (int r = 0; r < kRows; ++r) {
+          const size_t at = r * parts + index;
+          const Lanes scaled = mul(to_float(dots[r][p]), set1(scales[at]));
+          if constexpr (kParts == 1) {
+            sums[r][p] = fma(scaled, scale, sums[r][p]);
+          } else {
+            partial[r][p] = add(partial[r][p], scaled);
+            if (part == kParts - 1) sums[r][p] = fma(partial[r][p], scale, sums[r][p]);
+          }
+          if constexpr (kMin) sums[r][p] = fma(minimum, set1(scaled_sums[at]), sums[r][p]);
+        }
+        panels[p] += kCodeBytes;
+      }
     }
-    panel += kPanel * 2 * (kMin ? 2 : 1);
+    for (int p = 0; p < kPanels; ++p) panels[p] += kTailBytes;
   }
 }
 
-// Calls visit(row, panel index, sums) for every row and panel; a panel's rows come in blocks.
-template <int kBits, bool kMin, int kParts, int kPanels, typename Visit>
+// Calls visit(row, panel, sums) for every row and panel, panels in blocks of kPanels: sums has
+// kPanels entries. All rows meet a block of panels before the next is touched, and ask for the next
+// one meanwhile, each its part: so weights come from memory once, and while others are in use.
+template <int kPanels, int kBits, bool kMin, int kParts, typename Visit>
 inline void for_each_block(const LinearWeights& weights, const QuantizedRows& x, int rows,
                            int begin, int end, Visit visit) {
-  const size_t panel_bytes = weights.panel_bytes();
-  for (int item = begin; item < end; ++item) {
-    const uint8_t* panel = weights.data + static_cast<size_t>(item) * kPanels * panel_bytes;
-    const auto block = [&]<int kRows>(int row) {
-      Lanes sums[kPanels][kRows];
-#pragma GCC unroll 2
-      for (int p = 0; p < kPanels; ++p) {
-        panel_rows<kRows, kBits, kMin, kParts>(weights, panel + p * panel_bytes, x, row, row == 0,
-                                               sums[p]);
-      }
-#pragma GCC unroll 16
-      for (int r = 0; r < kRows; ++r) {
-        if constexpr (kPanels == 1) {
-          visit(row + r, item, sums[0][r], sums[0][r]);
-        } else {
-          visit(row + r, item, sums[0][r], sums[1][r]);
-        }
+  const size_t block_bytes = kPanels * weights.panel_bytes();
+  const size_t row_blocks = (rows + kRowBlock - 1) / kRowBlock;
+  const size_t parts = static_cast<size_t>(weights.inputs / kActivationGroup) * row_blocks;
+  const size_t lines_per_part = (block_bytes / 64 + parts - 1) / parts;
+  for (int panel = begin; panel < end; panel += kPanels) {
+    const uint8_t* data = weights.data + panel * weights.panel_bytes();
+    Ahead ahead{data + block_bytes, lines_per_part};
+    int row = 0;
+    const auto step = [&]<int kRows>() {
+      while (rows - row >= kRows) {
+        Lanes sums[kRows][kPanels];
+        panel_rows<kRows, kPanels, kBits, kMin, kParts>(weights, data, x, row, ahead, sums);
+        for (int r = 0; r < kRows; ++r) visit(row + r, panel, sums[r]);
+        row += kRows;
       }
     };
-    int row = 0;
-    for (; rows - row >= kRowBlock; row += kRowBlock) block.template operator()<kRowBlock>(row);
-    if constexpr (kRowBlock > 8) {
-      if (rows - row >= 12) block.template operator()<12>(row), row += 12;
-      if (rows - row >= 8) block.template operator()<8>(row), row += 8;
-    }
-    if constexpr (kRowBlock > 4) {
-      if (rows - row >= 6) block.template operator()<6>(row), row += 6;
-      if (rows - row >= 4) block.template operator()<4>(row), row += 4;
-    }
-    if (rows - row >= 3) block.template operator()<3>(row), row += 3;
-    if (rows - row >= 2) block.template operator()<2>(row), row += 2;
-    if (rows - row >= 1) block.template operator()<1>(row), row += 1;
+    step.template operator()<kRowBlock>();
+    if constexpr (kRowBlock > 4) step.template operator()<4>();
+    if constexpr (kRowBlock > 3) step.template operator()<3>();
+    if constexpr (kRowBlock > 2) step.template operator()<2>();
+    step.template operator()<1>();
   }
 }
 
@@ -122,7 +123,7 @@ inline void for_each_format(const LinearWeights& weights, const QuantizedRows& x
                             int begin, int end, Visit visit) {
   const LinearFormat& format = weights.format;
   const auto run = [&]<int kBits, bool kMin, int kParts>() {
-    for_each_block<kBits, kMin, kParts, kPanels>(weights, x, rows, begin, end, visit);
+    for_each_block<kPanels, kBits, kMin, kParts>(weights, x, rows, begin, end, visit);
   };
   if (format.bits == 8) {
     run.template operator()<8, false, 1>();
@@ -135,29 +136,36 @@ inline void for_each_format(const LinearWeights& weights, const QuantizedRows& x
 
 inline void linear(const LinearWeights& weights, const QuantizedRows& x, int rows, int panel_begin,
                    int panel_end, bool accumulate, float* y, int stride) {
-  for_each_format<1>(weights, x, rows, panel_begin, panel_end,
-                     [&](int row, int panel, Lanes sums, Lanes) {
-                       float* target = y + static_cast<size_t>(row) * stride + panel * kPanel;
-                       const int count = std::min(kPanel, weights.outputs - panel * kPanel);
-                       if (count == kPanel) {
-                         store(target, accumulate ? add(load(target), sums) : sums);
-                         return;
-                       }
-                       float last[kPanel];
-                       store(last, sums);
-                       for (int i = 0; i < count; ++i)
-                         target[i] = accumulate ? target[i] + last[i] : last[i];
+  const auto write = [&](int row, int panel, Lanes sums) {
+    float* target = y + static_cast<size_t>(row) * stride + panel * kPanel;
+    const int count = weights.outputs - panel * kPanel;
+    if (count >= kPanel) {
+      store(target, accumulate ? add(load(target), sums) : sums);
+      return;
+    }
+    float last[kPanel];
+    store(last, sums);
+    for (int i = 0; i < count; ++i) target[i] = accumulate ? target[i] + last[i] : last[i];
+  };
+  const int pairs_end = panel_begin + (panel_end - panel_begin) / 2 * 2;
+  for_each_format<2>(weights, x, rows, panel_begin, pairs_end,
+                     [&](int row, int panel, const Lanes* sums) {
+                       write(row, panel, sums[0]);
+                       write(row, panel + 1, sums[1]);
                      });
+  for_each_format<1>(weights, x, rows, pairs_end, panel_end,
+                     [&](int row, int panel, const Lanes* sums) { write(row, panel, sums[0]); });
 }
 
 inline void gated_linear(const LinearWeights& weights, const QuantizedRows& x, int rows,
                          int pair_begin, int pair_end, Activation activation, float* y,
                          int stride) {
   const auto run = [&](auto function) {
-    for_each_format<2>(
-        weights, x, rows, pair_begin, pair_end, [&](int row, int pair, Lanes gate, Lanes up) {
-          store(y + static_cast<size_t>(row) * stride + pair * kPanel, mul(function(gate), up));
-        });
+    for_each_format<2>(weights, x, rows, 2 * pair_begin, 2 * pair_end,
+                       [&](int row, int panel, const Lanes* sums) {
+                         store(y + static_cast<size_t>(row) * stride + panel / 2 * kPanel,
+                               mul(function(sums[0]), sums[1]));
+                       });
   };
   if (activation == Activation::kSilu) {
     run([](Lanes gate) { return silu(gate); });

@@ -1,0 +1,98 @@
+#include "model/native.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "model/check_batch.h"
+
+namespace sapwood {
+namespace {
+
+constexpr int kFirstContext = 2048;  // visible tokens the scratch memory is first made for
+
+class NativeModel final : public Model {
+ public:
+  NativeModel(std::shared_ptr<const Bundle> bundle, const NativeOptions& options)
+      : bundle_(std::move(bundle)),
+        spec_(bundle_->spec()),
+        max_rows_(options.max_rows),
+        team_(options.threads),
+        embedding_(bundle_->linear("embedding")),
+        head_(spec_.tied_head ? embedding_ : bundle_->linear("head")),
+        final_norm_(bundle_->vector("final_norm")),
+        hidden_(static_cast<size_t>(max_rows_) * spec_.hidden_size),
+        rotary_global_(static_cast<size_t>(max_rows_) * spec_.head_dim),
+        rotary_local_(bundle_->rope_local().empty() ? 0 : rotary_global_.size()) {
+    for (int layer = 0; layer < spec_.layers; ++layer) {
+      shapes_.push_back(spec_.layer_shape(layer));
+      layers_.push_back(bundle_->layer(layer));
+    }
+    grow_workspace(kFirstContext);
+  }
+
+  const ModelSpec& spec() const override { return spec_; }
+  std::string_view host() const override { return "native"; }
+  int max_rows() const override { return max_rows_; }
+
+  Status forward(const RowBatch& batch, KvStore& kv, std::span<float> logits) override {
+    SAPWOOD_TRY(check_batch(batch, spec_, kv, max_rows_, logits.size()));
+    if (kv.slots() > workspace_->max_context()) grow_workspace(kv.slots());
+    rotary_table(batch.positions, bundle_->rope_global(), rotary_global_.data());
+    if (!rotary_local_.empty()) {
+      rotary_table(batch.positions, bundle_->rope_local(), rotary_local_.data());
+    }
+    team_.run([&](int thread) {
+      token_embedding(embedding_, batch.tokens, spec_.embedding_scale, hidden_.data(), team_,
+                      thread);
+      for (int layer = 0; layer < spec_.layers; ++layer) {
+        const bool local = spec_.layer_is_sliding[layer] && !rotary_local_.empty();
+        decoder_layer(shapes_[layer], layers_[layer], batch,
+                      local ? rotary_local_.data() : rotary_global_.data(), kv.layer(layer),
+                      hidden_.data(), *workspace_, team_, thread);
+      }
+      if (!batch.output_rows.empty()) {
+        output_head(final_norm_, spec_.norm_epsilon, head_, hidden_.data(), spec_.hidden_size,
+                    batch.output_rows, logits.data(), *workspace_, team_, thread);
+      }
+    });
+    return Status::okay();
+  }
+
+ private:
+  void grow_workspace(int context) {
+    workspace_ =
+        std::make_unique<LayerWorkspace>(shapes_.front(), max_rows_, context, team_.size());
+  }
+
+  const std::shared_ptr<const Bundle> bundle_;
+  const ModelSpec spec_;
+  const int max_rows_;
+  ThreadTeam team_;
+  const LinearWeights embedding_;
+  const LinearWeights head_;
+  const float* const final_norm_;
+  std::vector<LayerShape> shapes_;
+  std::vector<LayerWeights> layers_;
+  std::vector<float> hidden_;         // [max_rows][hidden_size]
+  std::vector<float> rotary_global_;  // [max_rows][head_dim]
+  std::vector<float> rotary_local_;   // likewise, or empty
+  std::unique_ptr<LayerWorkspace> workspace_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Model>> open_native_model(std::shared_ptr<const Bundle> bundle,
+                                                 const NativeOptions& options) {
+  if (options.threads < 1 || options.threads > 256) {
+    return Status(Code::kInvalidArgument, "threads: " + std::to_string(options.threads) +
+                                              " is not between 1 and 256; try the number of cores");
+  }
+  if (options.max_rows < 1 || options.max_rows > 4096) {
+    return Status(Code::kInvalidArgument,
+                  "max_rows: " + std::to_string(options.max_rows) + " is not between 1 and 4096");
+  }
+  return std::unique_ptr<Model>(std::make_unique<NativeModel>(std::move(bundle), options));
+}
+
+}  // namespace sapwood

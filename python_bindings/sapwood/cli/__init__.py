@@ -1,0 +1,1 @@
+"""The ``sapwood`` command: one file per sub-command."""

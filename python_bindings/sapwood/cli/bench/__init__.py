@@ -1,0 +1,15 @@
+"""``sapwood bench``: measurements. One sub-command a file; each adds itself below."""
+
+from __future__ import annotations
+
+import typer
+
+from sapwood.cli.bench import decode
+
+app = typer.Typer(
+    help="Measure speed. Modes and hosts are interleaved in one run, so that drift hits all alike.",
+    epilog="Example:  sapwood bench decode --repeats 5 --json",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+app.command("decode", epilog=decode.EXAMPLE)(decode.decode)

@@ -1,0 +1,112 @@
+"""``sapwood inspect``: what a bundle holds, and whether it is whole."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from sapwood.cli.common import (
+    BundleArgument,
+    JsonOption,
+    human_bytes,
+    output_console,
+    print_json,
+)
+
+EXAMPLE = "Example:  sapwood inspect bundles/smollm2 --json"
+
+
+def inspect(bundle: BundleArgument = None, as_json: JsonOption = False) -> None:
+    """Show a bundle's model, tensors, files and checks. A damaged bundle is refused by name."""
+    from sapwood import _runtime
+    from sapwood.manifest import read_manifest
+    from sapwood.paths import resolve_bundle
+
+    folder = resolve_bundle(bundle)
+    _runtime.check_bundle(str(folder))
+    report = describe(folder, read_manifest(folder))
+    if as_json:
+        print_json(report)
+    else:
+        _print(report)
+
+
+def describe(folder: Path, manifest: dict[str, Any]) -> dict[str, Any]:
+    """The object that ``--json`` prints, for a bundle that passed its checks."""
+    target = manifest["target"]
+    formats: dict[str, dict[str, int]] = defaultdict(
+        lambda: {"tensors": 0, "parameters": 0, "bytes": 0}
+    )
+    for tensor in target["tensors"].values():
+        entry = formats[tensor["format"]]
+        entry["tensors"] += 1
+        entry["parameters"] += _elements(tensor["shape"])
+        entry["bytes"] += tensor["bytes"]
+    return {
+        "bundle": str(folder),
+        "name": manifest["name"],
+        "schema_version": manifest["schema_version"],
+        "sapwood_version": manifest["sapwood_version"],
+        "source": manifest["source"],
+        "spec": target["spec"],
+        "hosts": ["native", *(["onnxruntime"] if target.get("onnx") else [])],
+        "parameters": sum(entry["parameters"] for entry in formats.values()),
+        "formats": dict(formats),
+        "quantization": manifest["quantization"],
+        "numerics": manifest["numerics"],
+        "tokenizer": manifest["tokenizer"],
+        "drafters": manifest["drafters"],
+        "defaults": manifest["defaults"],
+        "files": manifest["files"],
+        "bytes": sum(entry["bytes"] for entry in manifest["files"]),
+        "checks": {"manifest": True, "sizes": True, "checksums": True, "tensors": True},
+    }
+
+
+def _elements(shape: list[int]) -> int:
+    product = 1
+    for size in shape:
+        product *= size
+    return product
+
+
+def _print(report: dict[str, Any]) -> None:
+    console = output_console()
+    spec = report["spec"]
+    console.print(f"[bold]{report['name']}[/bold]  {report['bundle']}", soft_wrap=True)
+    facts = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    facts.add_row("family", spec["family"])
+    facts.add_row("parameters", f"{report['parameters'] / 1e6:.1f} million")
+    facts.add_row(
+        "shape",
+        f"{spec['layers']} layers, hidden {spec['hidden_size']}, "
+        f"intermediate {spec['intermediate_size']}, {spec['heads']} heads over "
+        f"{spec['kv_heads']} kv heads of {spec['head_dim']}",
+    )
+    facts.add_row("vocabulary", str(spec["vocabulary_size"]))
+    facts.add_row("context", f"{spec['context_length']} tokens")
+    facts.add_row("made from", f"{report['source']['file']} ({report['source']['kind']})")
+    facts.add_row("quantization", str(report["quantization"]["method"]))
+    facts.add_row("hosts", ", ".join(report["hosts"]))
+    facts.add_row("ends on", ", ".join(map(str, report["tokenizer"]["eos_token_ids"])))
+    facts.add_row(
+        "written by", f"sapwood {report['sapwood_version']}, schema {report['schema_version']}"
+    )
+    console.print(facts)
+    formats = Table("format", "tensors", "parameters", "bytes", box=None, padding=(0, 2, 0, 0))
+    for name, entry in sorted(report["formats"].items()):
+        formats.add_row(
+            name,
+            str(entry["tensors"]),
+            f"{entry['parameters']:,}",
+            human_bytes(entry["bytes"]),
+        )
+    console.print(formats)
+    files = Table("file", "bytes", "sha256", box=None, padding=(0, 2, 0, 0))
+    for entry in report["files"]:
+        files.add_row(entry["name"], human_bytes(entry["bytes"]), entry["sha256"][:16] + "...")
+    console.print(files)
+    console.print("checks: manifest, file sizes, checksums, tensors: all good", style="green")

@@ -1,0 +1,178 @@
+"""A bundle, ready to answer: the Python face of the runtime.
+
+>>> import sapwood
+>>> engine = sapwood.Engine("bundles/smollm2")
+>>> for piece in engine.generate("Explain photosynthesis to a child."):
+...     print(piece, end="")
+>>> engine.stats.tokens_per_second
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from sapwood import _runtime
+from sapwood.chat_template import Message
+from sapwood.errors import SapwoodError
+from sapwood.generation import Generation
+from sapwood.hosts import open_model
+from sapwood.manifest import read_manifest
+from sapwood.options import (
+    GenerateOptions,
+    checked_mode,
+    checked_positive,
+    checked_stops,
+    default_threads,
+)
+from sapwood.paths import resolve_bundle
+from sapwood.stats import Stats
+from sapwood.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+DEFAULT_CONTEXT_LENGTH = 2048
+
+
+class Engine:
+    """One model in memory, with one conversation's KV cache.
+
+    ``bundle``: a folder that ``sapwood export`` wrote; None: the default one.
+    ``host``: "native" or "onnxruntime"; both give the same tokens.
+    ``mode``: how to decode unless ``generate`` says otherwise; None: what the bundle says.
+    ``threads``: None: one for each core this process may use.
+    ``context_length``: tokens that prompt and answer may have together; None: what the bundle says.
+
+    Raises SapwoodError for a bundle, host or option that cannot be used.
+    """
+
+    def __init__(
+        self,
+        bundle: str | os.PathLike[str] | None = None,
+        *,
+        host: str = "native",
+        mode: str | None = None,
+        threads: int | None = None,
+        context_length: int | None = None,
+    ) -> None:
+        self.bundle = resolve_bundle(bundle)
+        self.host = host
+        self.threads = (
+            default_threads() if threads is None else checked_positive("threads", threads)
+        )
+        self.model = open_model(self.bundle, host=host, threads=self.threads)
+        self.manifest = read_manifest(self.bundle)
+        defaults = self.manifest.get("defaults", {})
+        self.mode = checked_mode(mode or defaults.get("mode", "dynamic"))
+        self.tokenizer = Tokenizer.from_bundle(self.bundle, self.manifest)
+        if context_length is None:
+            context_length = defaults.get("context_length", DEFAULT_CONTEXT_LENGTH)
+        self.context_length = checked_positive("context_length", context_length)
+        self.session = self._new_session()
+        self._latest: Generation | None = None
+
+    @property
+    def stats(self) -> Stats:
+        """Of the latest answer. Raises SapwoodError before the first."""
+        if self._latest is None:
+            raise SapwoodError("nothing has been generated yet, so there are no statistics")
+        return self._latest.stats
+
+    def generate(
+        self,
+        prompt: str | Sequence[Message],
+        *,
+        system: str | None = None,
+        raw: bool = False,
+        max_new_tokens: int = 256,
+        temperature: float = 0.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        min_p: float = 0.0,
+        repetition_penalty: float = 1.0,
+        seed: int = 0,
+        stop: str | Sequence[str] | None = None,
+        mode: str | None = None,
+    ) -> Generation:
+        """An iterator over the answer's text, in pieces of whole characters.
+
+        ``prompt`` is a person's text, put into the bundle's chat template after ``system``, or the
+        messages of a chat; with ``raw``, or where the bundle has no template, the text is continued
+        as it stands. Temperature 0 is greedy. The same seed gives the same text in every mode.
+        Raises SapwoodError for an option out of range or a prompt that does not fit the context.
+        """
+        ids = self._encode(prompt, system=system, raw=raw)
+        sampling = _runtime.SamplingOptions(
+            temperature=temperature,
+            top_k=top_k,
+            top_p=top_p,
+            min_p=min_p,
+            repetition_penalty=repetition_penalty,
+            seed=seed,
+        )
+        sampling.check()
+        stops = checked_stops(stop)
+        mode = checked_mode(mode or self.mode)
+        checked_positive("max_new_tokens", max_new_tokens)
+        if self._latest is not None:
+            self._latest.close()
+        self._latest = Generation(
+            self, ids, mode=mode, sampling=sampling, max_new_tokens=max_new_tokens, stops=stops
+        )
+        return self._latest
+
+    def forget(self) -> None:
+        """Ends the latest answer and empties the KV cache: the next prompt is computed in full."""
+        if self._latest is not None:
+            self._latest.close()
+        self.session = self._new_session()
+
+    def chat(self, *, system: str | None = None) -> Chat:
+        """A conversation: remembers its turns, and computes only what is new in each."""
+        return Chat(self, system=system)
+
+    def _new_session(self) -> _runtime.Session:
+        return _runtime.Session.create(self.model, context_length=self.context_length)
+
+    def _encode(
+        self, prompt: str | Sequence[Message], *, system: str | None, raw: bool
+    ) -> list[int]:
+        if isinstance(prompt, str):
+            if raw or self.tokenizer.chat_template is None:
+                if system is not None:
+                    raise SapwoodError("system: a raw prompt has no place for it; leave it out")
+                return self.tokenizer.encode_prompt(prompt)
+            prompt = [{"role": "user", "content": prompt}]
+        elif raw:
+            raise SapwoodError("raw: needs a text, not messages")
+        messages = list(prompt)
+        if system is not None:
+            messages.insert(0, {"role": "system", "content": system})
+        return self.tokenizer.encode_chat(messages)
+
+
+class Chat:
+    """The turns of one conversation. ``messages`` may be read and changed between turns."""
+
+    def __init__(self, engine: Engine, *, system: str | None = None) -> None:
+        self._engine = engine
+        self._system = system
+        self.messages: list[dict[str, str]] = []
+        self.clear()
+
+    def clear(self) -> None:
+        """Forgets every turn but the system's."""
+        self.messages = []
+        if self._system is not None:
+            self.messages.append({"role": "system", "content": self._system})
+
+    def say(self, text: str, **options: Unpack[GenerateOptions]) -> Iterator[str]:
+        """The answer's pieces; both turns are kept once it has ended, or was ended early."""
+        turn = {"role": "user", "content": text}
+        with self._engine.generate([*self.messages, turn], **options) as generation:
+            try:
+                yield from generation
+            finally:
+                self.messages += [turn, {"role": "assistant", "content": generation.text}]

@@ -1,0 +1,60 @@
+"""What can run a model here: the native host, and ONNX Runtime where its wheel is installed."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+from sapwood import _runtime
+from sapwood.errors import SapwoodError
+from sapwood.options import HOSTS
+
+OPERATORS_LIBRARY = "libsapwood_onnxruntime.so"
+
+
+def open_model(folder: Path, *, host: str, threads: int) -> _runtime.Model:
+    """The bundle's target on this host. Raises SapwoodError if either is unusable."""
+    if host not in HOSTS:
+        raise SapwoodError(f"host: must be one of {', '.join(HOSTS)}, not {host!r}")
+    if host == "native":
+        return _runtime.open_native_model(str(folder), threads=threads)
+    missing = onnxruntime_status()
+    if missing is not None:
+        raise SapwoodError(f"host onnxruntime: {missing}")
+    return _runtime.open_onnxruntime_model(
+        str(folder),
+        threads=threads,
+        library=str(_onnxruntime_library()),
+    )
+
+
+def onnxruntime_status() -> str | None:
+    """None if ONNX Runtime can be used, else what is missing and what to do, in one line."""
+    if not _runtime.built_with_onnxruntime():
+        return (
+            "this build has no ONNX Runtime host (its headers were not there); "
+            "run scripts/run --host onnxruntime once"
+        )
+    if _onnxruntime_library() is None:
+        return "the package onnxruntime is not installed; run: pip install 'sapwood[onnx]'"
+    return None
+
+
+def operators_library() -> Path:
+    """Our operators as a plug-in for any ONNX Runtime session (``register_custom_ops_library``).
+
+    The onnxruntime host has them built in; the file is there if that host is. It lies beside the
+    compiled module, which an editable install keeps apart from the sources.
+    """
+    return Path(_runtime.__file__).with_name(OPERATORS_LIBRARY)
+
+
+def _onnxruntime_library() -> Path | None:
+    """The C library inside the onnxruntime wheel, found without importing the package."""
+    spec = importlib.util.find_spec("onnxruntime")
+    for root in (spec.submodule_search_locations or ()) if spec else ():
+        for pattern in ("libonnxruntime.so*", "onnxruntime_pybind11_state*.so"):
+            found = sorted((Path(root) / "capi").glob(pattern))
+            if found:
+                return found[0]
+    return None

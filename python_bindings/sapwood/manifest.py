@@ -1,0 +1,31 @@
+"""A bundle's manifest, read for the parts that Python needs.
+
+The runtime checks a bundle in full when it opens it (runtime_cpp/src/model/bundle.h); what is read
+here has passed that.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from sapwood.errors import SapwoodError
+
+MANIFEST = "manifest.json"
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The parsed manifest. Raises SapwoodError if it cannot be read."""
+    path = folder / MANIFEST
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SapwoodError(
+            f"{path}: {error.strerror}; name a folder that `sapwood export` wrote"
+        ) from error
+    except ValueError as error:
+        raise SapwoodError(f"{path}: not valid JSON ({error}); export the bundle again") from error
+    if not isinstance(document, dict):
+        raise SapwoodError(f"{path}: not a JSON object; export the bundle again")
+    return document

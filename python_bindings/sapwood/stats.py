@@ -1,0 +1,87 @@
+"""What one answer cost: counts, times and rates."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sapwood._runtime import SessionStats
+
+
+@dataclass(frozen=True)
+class Stats:
+    """Counts and times of one answer. Seconds are wall time; rates are per second.
+
+    ``mean_accepted_length`` is emitted tokens a step, the target's own token included, so plain
+    decoding has 1. The prompt's last token is the first step's root: ``prefill_seconds`` covers
+    the others. ``tokens_per_second`` is over the steps alone; ``first_token_seconds`` runs from
+    the call of ``generate``.
+    """
+
+    mode: str
+    host: str
+    kernels: str
+    threads: int
+    prompt_tokens: int
+    reused_prompt_tokens: int
+    emitted_tokens: int
+    steps: int
+    rows_verified: int
+    drafted_tokens: int
+    accepted_tokens: int
+    peak_kv_slots: int
+    prefill_seconds: float
+    decode_seconds: float
+    draft_seconds: float
+    first_token_seconds: float
+    tokens_per_second: float
+    prompt_tokens_per_second: float
+    mean_accepted_length: float
+    stop_reason: str
+
+    @classmethod
+    def of(
+        cls,
+        counts: SessionStats,
+        *,
+        host: str,
+        kernels: str,
+        threads: int,
+        first_token_seconds: float,
+        stop_reason: str,
+    ) -> Stats:
+        return cls(
+            mode=counts.mode,
+            host=host,
+            kernels=kernels,
+            threads=threads,
+            prompt_tokens=counts.prompt_tokens,
+            reused_prompt_tokens=counts.reused_prompt_tokens,
+            emitted_tokens=counts.emitted_tokens,
+            steps=counts.steps,
+            rows_verified=counts.rows_verified,
+            drafted_tokens=counts.drafted_tokens,
+            accepted_tokens=counts.accepted_tokens,
+            peak_kv_slots=counts.peak_kv_slots,
+            prefill_seconds=counts.prefill_seconds,
+            decode_seconds=counts.decode_seconds,
+            draft_seconds=counts.draft_seconds,
+            first_token_seconds=first_token_seconds,
+            tokens_per_second=counts.tokens_per_second,
+            prompt_tokens_per_second=counts.prompt_tokens_per_second,
+            mean_accepted_length=counts.mean_accepted_length,
+            stop_reason=stop_reason,
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def line(self) -> str:
+        """One line for a person."""
+        return (
+            f"{self.emitted_tokens} tokens at {self.tokens_per_second:.1f} tokens/s"
+            f" | prompt {self.prompt_tokens} at {self.prompt_tokens_per_second:.0f} tokens/s"
+            f" | {self.mode}: {self.mean_accepted_length:.2f} tokens a step, {self.steps} steps"
+            f" | {self.host} ({self.kernels}), {self.threads} threads | {self.stop_reason}"
+        )

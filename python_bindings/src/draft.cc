@@ -1,0 +1,42 @@
+// The suffix automaton and the drafters built on it.
+
+#include "bindings.h"
+#include "draft/suffix_automaton.h"
+
+namespace sapwood::python {
+
+void bind_draft(nb::module_& module) {
+  nb::class_<SuffixAutomaton>(module, "SuffixAutomaton",
+                              "Which tokens followed every substring of a text, and how often.")
+      .def(
+          "__init__",
+          [](SuffixAutomaton* self, int capacity) {
+            if (capacity < 2) raise_invalid("capacity must be at least 2");
+            new (self) SuffixAutomaton(capacity);
+          },
+          nb::arg("capacity"), "`capacity`: tokens; the oldest half is forgotten when it is full.")
+      .def("__len__", &SuffixAutomaton::size)
+      .def("clear", &SuffixAutomaton::clear)
+      .def("append", &SuffixAutomaton::append, nb::arg("token"))
+      .def(
+          "followers",
+          [](const SuffixAutomaton& self, const std::vector<int32_t>& context)
+              -> std::optional<std::vector<std::pair<int32_t, int32_t>>> {
+            const int state = self.find(context);
+            if (state == SuffixAutomaton::kNoState) return std::nullopt;
+            std::vector<std::pair<int32_t, int32_t>> followers;
+            for (int e = self.first_edge(state); e != SuffixAutomaton::kNoEdge;
+                 e = self.edge(e).next) {
+              followers.emplace_back(self.edge(e).token, self.edge(e).count);
+            }
+            return followers;
+          },
+          nb::arg("context"),
+          "(token, count) of what followed `context`, the latest first; None if it never occurred.")
+      .def(
+          "longest_seen_suffix",
+          [](const SuffixAutomaton& self) { return self.length(self.longest_seen_suffix()); },
+          "Length of the longest suffix of the text that also occurs earlier in it.");
+}
+
+}  // namespace sapwood::python

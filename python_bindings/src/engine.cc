@@ -1,0 +1,102 @@
+// Session: prompts in, tokens out.
+
+#include "bindings.h"
+#include "engine/session.h"
+
+namespace sapwood::python {
+namespace {
+
+Mode mode_or_raise(std::string_view name) {
+  const std::optional<Mode> mode = parse_mode(name);
+  if (!mode) {
+    raise_invalid("mode must be plain, chain, fixed or dynamic, not \"" + std::string(name) + "\"");
+  }
+  return *mode;
+}
+
+std::unique_ptr<Session> create_session(std::shared_ptr<Model> model, int context_length,
+                                        int max_tree_nodes) {
+  SessionOptions options;
+  options.context_length = context_length;
+  options.max_tree_nodes = max_tree_nodes;
+  return value_or_raise(Session::create(std::move(model), std::move(options)));
+}
+
+void start_session(Session& session, const std::vector<int32_t>& prompt, std::string_view mode,
+                   const SamplingOptions& sampling, int max_new_tokens,
+                   const std::vector<int32_t>& eos_token_ids, int chain_length, int fixed_nodes) {
+  GenerateOptions options;
+  options.mode = mode_or_raise(mode);
+  options.sampling = sampling;
+  options.max_new_tokens = max_new_tokens;
+  options.eos_token_ids = eos_token_ids;
+  options.chain_length = chain_length;
+  options.fixed_nodes = fixed_nodes;
+  nb::gil_scoped_release unlocked;
+  raise_unless_ok(session.start(prompt, options));
+}
+
+std::vector<int32_t> step_session(Session& session) {
+  nb::gil_scoped_release unlocked;
+  const std::span<const int32_t> tokens = value_or_raise(session.step());
+  return {tokens.begin(), tokens.end()};
+}
+
+}  // namespace
+
+void bind_engine(nb::module_& module) {
+  nb::class_<SessionStats>(module, "SessionStats", "Counts and times of one answer.")
+      .def_prop_ro("mode",
+                   [](const SessionStats& self) { return std::string(mode_name(self.mode)); })
+      .def_ro("prompt_tokens", &SessionStats::prompt_tokens)
+      .def_ro("reused_prompt_tokens", &SessionStats::reused_prompt_tokens)
+      .def_ro("emitted_tokens", &SessionStats::emitted_tokens)
+      .def_ro("steps", &SessionStats::steps)
+      .def_ro("rows_verified", &SessionStats::rows_verified)
+      .def_ro("drafted_tokens", &SessionStats::drafted_tokens)
+      .def_ro("accepted_tokens", &SessionStats::accepted_tokens)
+      .def_ro("peak_kv_slots", &SessionStats::peak_kv_slots)
+      .def_ro("prefill_seconds", &SessionStats::prefill_seconds)
+      .def_ro("decode_seconds", &SessionStats::decode_seconds)
+      .def_ro("draft_seconds", &SessionStats::draft_seconds)
+      .def_prop_ro("mean_accepted_length", &SessionStats::mean_accepted_length)
+      .def_prop_ro("tokens_per_second", &SessionStats::tokens_per_second)
+      .def_prop_ro("prompt_tokens_per_second", &SessionStats::prompt_tokens_per_second);
+
+  nb::class_<Session>(module, "Session",
+                      "One conversation with a model. Not thread-safe, except for cancel().")
+      .def_static("create", &create_session, nb::arg("model"), nb::kw_only(),
+                  nb::arg("context_length"), nb::arg("max_tree_nodes") = 31)
+      .def("start", &start_session, nb::arg("prompt"), nb::kw_only(), nb::arg("mode") = "dynamic",
+           nb::arg("sampling") = SamplingOptions(), nb::arg("max_new_tokens") = 128,
+           nb::arg("eos_token_ids") = std::vector<int32_t>(), nb::arg("chain_length") = 4,
+           nb::arg("fixed_nodes") = 15,
+           "Takes a whole prompt and fills the cache with it. The GIL is released.")
+      .def("step", &step_session,
+           "One verify step: the tokens it emitted, none once the answer has ended. The GIL is "
+           "released.")
+      .def(
+          "finish_at", [](Session& self, int emitted) { raise_unless_ok(self.finish_at(emitted)); },
+          nb::arg("emitted"), "Ends the answer after its first `emitted` tokens.")
+      .def("cancel", &Session::cancel, "From any thread: the next step ends the answer.")
+      .def_prop_ro(
+          "stop_reason",
+          [](const Session& self) { return std::string(stop_reason_name(self.stop_reason())); },
+          "\"none\", \"eos\", \"length\", \"context\", \"stopped\" or \"cancelled\".")
+      .def_prop_ro(
+          "stats", [](const Session& self) { return self.stats(); }, "A copy, as of now.")
+      .def_prop_ro(
+          "tokens",
+          [](const Session& self) {
+            return std::vector<int32_t>(self.tokens().begin(), self.tokens().end());
+          },
+          "Prompt and emitted tokens.")
+      .def_prop_ro("context_length", &Session::context_length)
+      .def_prop_ro(
+          "cost_curve", [](const Session& self) { return self.cost_curve(); }, "A copy, as of now.")
+      .def_prop_ro(
+          "last_tree", [](const Session& self) { return self.last_tree(); },
+          "A copy of the latest step's draft.");
+}
+
+}  // namespace sapwood::python

@@ -1,0 +1,83 @@
+// KvSlotBitmap and KvStore.
+
+#include "bindings.h"
+#include "memory/kv_slot_bitmap.h"
+#include "memory/kv_store.h"
+
+namespace sapwood::python {
+namespace {
+
+using HalfBits = nb::ndarray<nb::numpy, uint16_t, nb::c_contig>;
+
+// The bits of one layer's K or V as a flat array that lives as long as `owner`.
+HalfBits layer_view(uint16_t* data, const KvLayout& layout, nb::handle owner) {
+  return HalfBits(data, {layout.elements()}, owner);
+}
+
+}  // namespace
+
+void bind_memory(nb::module_& module) {
+  nb::class_<KvSlotBitmap>(module, "KvSlotBitmap",
+                           "Which KV slots are taken: a lock-free allocator, one bit a slot.")
+      .def(
+          "__init__",
+          [](KvSlotBitmap* self, int slots) {
+            if (slots < 0) raise_invalid("slots must not be negative");
+            new (self) KvSlotBitmap(slots);
+          },
+          nb::arg("slots"))
+      .def_prop_ro("slots", &KvSlotBitmap::slots)
+      .def_prop_ro("available", &KvSlotBitmap::available)
+      .def_prop_ro("taken", &KvSlotBitmap::taken)
+      .def_prop_ro("peak", &KvSlotBitmap::peak, "The most slots that were ever taken at once.")
+      .def("reset_peak", &KvSlotBitmap::reset_peak)
+      .def("is_taken", &KvSlotBitmap::is_taken, nb::arg("slot"))
+      .def(
+          "allocate",
+          [](KvSlotBitmap& self, int count) -> std::optional<std::vector<int32_t>> {
+            if (count < 0) raise_invalid("count must not be negative");
+            std::vector<int32_t> slots(count);
+            if (!self.allocate(slots)) return std::nullopt;
+            return slots;
+          },
+          nb::arg("count"),
+          "`count` free slots in ascending order, contiguous if possible; None when too few are "
+          "free, and then nothing is taken.")
+      .def(
+          "free",
+          [](KvSlotBitmap& self, const std::vector<int32_t>& slots) {
+            raise_unless_ok(self.free(slots));
+          },
+          nb::arg("slots"), "Gives slots back. One that is not taken is refused by name.");
+
+  nb::class_<KvStore>(module, "KvStore",
+                      "The KV cache of one session: fp16, [layers] of keys and values by slot.")
+      .def_static(
+          "create",
+          [](int layers, int kv_heads, int head_dim, int slots) {
+            return value_or_raise(KvStore::create(layers, kv_heads, head_dim, slots));
+          },
+          nb::arg("layers"), nb::arg("kv_heads"), nb::arg("head_dim"), nb::arg("slots"),
+          "`slots` is rounded up to a multiple of 16.")
+      .def_prop_ro("layers", &KvStore::layers)
+      .def_prop_ro("slots", &KvStore::slots)
+      .def(
+          "keys",
+          [](nb::handle_t<KvStore> self, int layer) {
+            const KvLayerView view = nb::cast<KvStore&>(self).layer(layer);
+            return layer_view(view.keys, view.layout, self);
+          },
+          nb::arg("layer"),
+          "A view of the half bits, flat; they lie as [kv_heads, slots / 16, head_dim, 16].")
+      .def(
+          "values",
+          [](nb::handle_t<KvStore> self, int layer) {
+            const KvLayerView view = nb::cast<KvStore&>(self).layer(layer);
+            return layer_view(view.values, view.layout, self);
+          },
+          nb::arg("layer"), "A view of the half bits, flat; [kv_heads, slots, head_dim].")
+      .def("copy_slot", &KvStore::copy_slot, nb::arg("source"), nb::arg("target"),
+           "Copies one slot's K and V of all layers.");
+}
+
+}  // namespace sapwood::python

@@ -1,0 +1,107 @@
+// Bundles, and models on the hosts that can run them.
+
+#include "model/model.h"
+
+#include "bindings.h"
+#include "model/bundle.h"
+#include "model/native.h"
+#ifdef SAPWOOD_WITH_ONNXRUNTIME
+#include "model/onnxruntime.h"
+#endif
+
+namespace sapwood::python {
+namespace {
+
+std::shared_ptr<const Bundle> open_bundle(const std::string& folder, bool verify_checksums) {
+  return std::make_shared<const Bundle>(
+      value_or_raise(Bundle::open(folder, {.verify_checksums = verify_checksums})));
+}
+
+std::shared_ptr<Model> open_native(const std::string& folder, int threads, int max_rows,
+                                   bool verify_checksums) {
+  if (threads < 1 || max_rows < 1) raise_invalid("threads and max_rows must be at least 1");
+  nb::gil_scoped_release unlocked;
+  return value_or_raise(open_native_model(open_bundle(folder, verify_checksums),
+                                          {.threads = threads, .max_rows = max_rows}));
+}
+
+#ifdef SAPWOOD_WITH_ONNXRUNTIME
+constexpr bool kWithOnnxRuntime = true;
+std::shared_ptr<Model> open_onnxruntime(const std::string& folder, int threads, int max_rows,
+                                        bool verify_checksums, const std::string& library) {
+  if (threads < 1 || max_rows < 1) raise_invalid("threads and max_rows must be at least 1");
+  nb::gil_scoped_release unlocked;
+  return value_or_raise(
+      open_onnxruntime_model(open_bundle(folder, verify_checksums),
+                             {.threads = threads, .max_rows = max_rows, .library = library}));
+}
+#else
+constexpr bool kWithOnnxRuntime = false;
+std::shared_ptr<Model> open_onnxruntime(const std::string&, int, int, bool, const std::string&) {
+  throw StatusError(Status(Code::kUnsupported, "this build has no ONNX Runtime host"));
+}
+#endif
+
+void check_bundle(const std::string& folder) {
+  nb::gil_scoped_release unlocked;
+  (void)value_or_raise(Bundle::open(folder));
+}
+
+NumpyArray<float, 2> forward(Model& model, KvStore& kv, const std::vector<int32_t>& tokens,
+                             const std::vector<int32_t>& positions,
+                             const std::vector<int32_t>& slots,
+                             const std::vector<int32_t>& context_slots,
+                             const std::vector<int32_t>& path_slots,
+                             const std::vector<int32_t>& path_begin,
+                             const std::vector<int32_t>& path_end,
+                             const std::vector<int32_t>& output_rows) {
+  const RowBatch batch{tokens,     positions,  slots,    context_slots,
+                       path_slots, path_begin, path_end, output_rows};
+  const size_t vocabulary = model.spec().vocabulary_size;
+  auto logits = new_array<float>(output_rows.size(), vocabulary);
+  nb::gil_scoped_release unlocked;
+  raise_unless_ok(model.forward(batch, kv, {logits.data(), output_rows.size() * vocabulary}));
+  return logits;
+}
+
+}  // namespace
+
+void bind_model(nb::module_& module) {
+  nb::class_<ModelSpec>(module, "ModelSpec", "What a decoder is made of.")
+      .def_ro("family", &ModelSpec::family)
+      .def_ro("vocabulary_size", &ModelSpec::vocabulary_size)
+      .def_ro("hidden_size", &ModelSpec::hidden_size)
+      .def_ro("intermediate_size", &ModelSpec::intermediate_size)
+      .def_ro("layers", &ModelSpec::layers)
+      .def_ro("heads", &ModelSpec::heads)
+      .def_ro("kv_heads", &ModelSpec::kv_heads)
+      .def_ro("head_dim", &ModelSpec::head_dim)
+      .def_ro("context_length", &ModelSpec::context_length)
+      .def_ro("sliding_window", &ModelSpec::sliding_window);
+
+  nb::class_<Model>(module, "Model", "A model on some host. Every host gives the same bits.")
+      .def_prop_ro("spec", &Model::spec, nb::rv_policy::reference_internal)
+      .def_prop_ro("host", [](const Model& self) { return std::string(self.host()); })
+      .def_prop_ro("max_rows", &Model::max_rows)
+      .def("forward", &forward, nb::arg("kv"), nb::kw_only(), nb::arg("tokens"),
+           nb::arg("positions"), nb::arg("slots"), nb::arg("context_slots"), nb::arg("path_slots"),
+           nb::arg("path_begin"), nb::arg("path_end"), nb::arg("output_rows"),
+           "One pass over a batch of rows (kernels/row_batch.h): logits "
+           "[output_rows, vocabulary_size] in float32. The GIL is released.");
+
+  module.def("check_bundle", &check_bundle, nb::arg("folder"),
+             "Reads and checks everything in a bundle. Raises SapwoodError naming what is wrong.");
+  module.def("open_native_model", &open_native, nb::arg("folder"), nb::kw_only(),
+             nb::arg("threads"), nb::arg("max_rows") = NativeOptions().max_rows,
+             nb::arg("verify_checksums") = true,
+             "The bundle's target on the native host. Raises SapwoodError if it cannot be used.");
+  module.def(
+      "built_with_onnxruntime", [] { return kWithOnnxRuntime; },
+      "Whether this build has the ONNX Runtime host.");
+  module.def("open_onnxruntime_model", &open_onnxruntime, nb::arg("folder"), nb::kw_only(),
+             nb::arg("threads"), nb::arg("max_rows") = NativeOptions().max_rows,
+             nb::arg("verify_checksums") = true, nb::arg("library") = "",
+             "The bundle's target.onnx on ONNX Runtime, whose C library is `library`.");
+}
+
+}  // namespace sapwood::python

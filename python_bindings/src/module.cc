@@ -1,0 +1,55 @@
+// sapwood._runtime: the C++ runtime as Python sees it.
+
+#include "bindings.h"
+
+namespace sapwood::python {
+namespace {
+
+const char* code_name(Code code) {
+  switch (code) {
+    case Code::kOk:
+      return "ok";
+    case Code::kInvalidArgument:
+      return "invalid_argument";
+    case Code::kNotFound:
+      return "not_found";
+    case Code::kCorrupt:
+      return "corrupt";
+    case Code::kUnsupported:
+      return "unsupported";
+    case Code::kExhausted:
+      return "exhausted";
+    case Code::kCancelled:
+      return "cancelled";
+    case Code::kInternal:
+      return "internal";
+  }
+  return "internal";
+}
+
+void translate_status(const std::exception_ptr& pointer, void*) {
+  try {
+    std::rethrow_exception(pointer);
+  } catch (const StatusError& error) {
+    nb::object type = nb::module_::import_("sapwood.errors").attr("SapwoodError");
+    nb::object exception = type(error.status().message());
+    exception.attr("code") = code_name(error.status().code());
+    PyErr_SetObject(type.ptr(), exception.ptr());
+  }
+}
+
+}  // namespace
+}  // namespace sapwood::python
+
+NB_MODULE(_runtime, module) {
+  module.doc() = "The Sapwood runtime: models, sessions, and the parts they are made of.";
+  module.attr("__version__") = SAPWOOD_VERSION;
+  nanobind::register_exception_translator(sapwood::python::translate_status);
+  sapwood::python::bind_memory(module);
+  sapwood::python::bind_kernels(module);
+  sapwood::python::bind_tree(module);
+  sapwood::python::bind_verify(module);
+  sapwood::python::bind_model(module);
+  sapwood::python::bind_draft(module);
+  sapwood::python::bind_engine(module);
+}

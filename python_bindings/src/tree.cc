@@ -1,0 +1,89 @@
+// DraftTree, TreeShape and CostCurve.
+
+#include "bindings.h"
+#include "tree/budget.h"
+#include "tree/draft_tree.h"
+#include "tree/tree_shape.h"
+
+namespace sapwood::python {
+namespace {
+
+int checked_node(const DraftTree& tree, int node) {
+  if (node < 0 || node >= tree.size()) {
+    raise_invalid("the tree has no node " + std::to_string(node));
+  }
+  return node;
+}
+
+int add_node(DraftTree& tree, int parent, int32_t token, float log_q,
+             std::optional<float> log_q_kept, float acceptance) {
+  const int node = tree.add(parent, token, log_q, log_q_kept.value_or(log_q), acceptance);
+  if (node == DraftTree::kNone) {
+    raise_invalid(tree.full() ? "the tree is full"
+                              : "no such parent, or it has a child with this token already");
+  }
+  return node;
+}
+
+std::vector<int> path_to(const DraftTree& tree, int node) {
+  std::vector<int> path(tree.depth(checked_node(tree, node)));
+  tree.path(node, path);
+  return path;
+}
+
+}  // namespace
+
+void bind_tree(nb::module_& module) {
+  nb::class_<DraftTree>(module, "DraftTree",
+                        "A tree of guessed tokens; nodes are numbered, parents first, root -1.")
+      .def(nb::init<>())
+      .def("__len__", &DraftTree::size)
+      .def("add", &add_node, nb::arg("parent"), nb::arg("token"), nb::arg("log_q"),
+           nb::arg("log_q_kept") = nb::none(), nb::arg("acceptance") = 0.5f,
+           "Adds a child and returns its number. `log_q` is the drafter's log probability.")
+      .def("truncate", &DraftTree::truncate, nb::arg("nodes"), "Keeps the first `nodes` nodes.")
+      .def("clear", &DraftTree::clear)
+      .def(
+          "token",
+          [](const DraftTree& self, int node) { return self.token(checked_node(self, node)); },
+          nb::arg("node"))
+      .def(
+          "parent",
+          [](const DraftTree& self, int node) { return self.parent(checked_node(self, node)); },
+          nb::arg("node"))
+      .def(
+          "depth",
+          [](const DraftTree& self, int node) { return self.depth(checked_node(self, node)); },
+          nb::arg("node"))
+      .def(
+          "path_acceptance",
+          [](const DraftTree& self, int node) {
+            return self.path_acceptance(checked_node(self, node));
+          },
+          nb::arg("node"))
+      .def("path", &path_to, nb::arg("node"), "Nodes from the root's child down to `node`.")
+      .def_prop_ro("max_depth", &DraftTree::max_depth)
+      .def_prop_ro("expected_tokens", &DraftTree::expected_tokens,
+                   "Of a step: 1 + the sum of the path acceptances.")
+      .def_prop_ro("tokens",
+                   [](const DraftTree& self) {
+                     return std::vector<int32_t>(self.tokens().begin(), self.tokens().end());
+                   })
+      .def("to_text", [](const DraftTree& self) { return self.to_text(); })
+      .def("to_json", &DraftTree::to_json);
+
+  nb::class_<CostCurve>(module, "CostCurve", "Milliseconds to verify N rows, by N.")
+      .def_static("assumed", &CostCurve::assumed)
+      .def_static(
+          "measured",
+          [](const std::vector<int>& rows, const std::vector<double>& milliseconds) {
+            if (rows.empty() || rows.size() != milliseconds.size()) {
+              raise_invalid("rows and milliseconds must be of one length, at least 1");
+            }
+            return CostCurve::measured(rows, milliseconds);
+          },
+          nb::arg("rows"), nb::arg("milliseconds"))
+      .def("milliseconds", &CostCurve::milliseconds, nb::arg("rows"));
+}
+
+}  // namespace sapwood::python

@@ -11,6 +11,8 @@ namespace sapwood::ort {
 namespace {
 
 constexpr size_t kAlignment = 64;
+constexpr int kMostHeads = 1 << 12;
+constexpr int kMostHeadDim = 1 << 12;
 
 Status out_of_range(const char* input, int64_t value, int64_t limit) {
   return Status(Code::kInvalidArgument, std::string("input '") + input + "' holds " +
@@ -122,6 +124,10 @@ Status check_heads(const AttentionShape& shape) {
     return Status(Code::kUnsupported, heads + " make groups of more than " +
                                           std::to_string(kMaxGroup) +
                                           ", which the kernels cannot hold");
+  }
+  if (shape.heads > kMostHeads || shape.head_dim > kMostHeadDim) {
+    return Status(Code::kUnsupported, heads + " of " + std::to_string(shape.head_dim) +
+                                          " values are more than any model has");
   }
   if (shape.head_dim < 1 || shape.head_dim % 16 != 0) {
     return Status(Code::kInvalidArgument, "heads of " + std::to_string(shape.head_dim) +

@@ -53,16 +53,10 @@ constexpr Port kInputs[] = {{"hidden", kFloat},
 constexpr Port kOutputs[] = {
     {"hidden", kFloat}, {"present_keys", kHalf}, {"present_values", kHalf}};
 
-// The layer's shape, and its matrices without their data. `hidden` comes from the norm's length
-// where a kernel is made and from the input's shape where shapes are inferred.
+// The layer's shape (all but its width, which the norms' length says) and the matrices' formats.
 struct Settings {
   LayerShape shape;
-  LinearFormat qkv_format, output_format, gate_up_format, down_format;
-
-  int attended() const { return shape.attention.heads * shape.attention.head_dim; }
-  int qkv_width() const {
-    return (shape.attention.heads + 2 * shape.attention.kv_heads) * shape.attention.head_dim;
-  }
+  LinearFormat qkv, output, gate_up, down;
 };
 
 Status read_settings(const Attributes& attributes, Settings* settings) {
@@ -75,10 +69,10 @@ Status read_settings(const Attributes& attributes, Settings* settings) {
   SAPWOOD_TRY(attributes.integer("intermediate", 1, &settings->shape.intermediate));
   SAPWOOD_TRY(attributes.real("norm_epsilon", &settings->shape.norm_epsilon));
   SAPWOOD_TRY(attributes.activation("activation", &settings->shape.activation));
-  SAPWOOD_TRY(attributes.linear_format("qkv_format", &settings->qkv_format));
-  SAPWOOD_TRY(attributes.linear_format("output_format", &settings->output_format));
-  SAPWOOD_TRY(attributes.linear_format("gate_up_format", &settings->gate_up_format));
-  SAPWOOD_TRY(attributes.linear_format("down_format", &settings->down_format));
+  SAPWOOD_TRY(attributes.linear_format("qkv_format", &settings->qkv));
+  SAPWOOD_TRY(attributes.linear_format("output_format", &settings->output));
+  SAPWOOD_TRY(attributes.linear_format("gate_up_format", &settings->gate_up));
+  SAPWOOD_TRY(attributes.linear_format("down_format", &settings->down));
   return check_heads(attention);
 }
 
@@ -94,12 +88,10 @@ class DecoderLayer final : public Kernel {
     const AttentionShape& attention = settings_.shape.attention;
     Tensor hidden_in, rotary;
     CacheCall cache;
-    LayerWeights weights;
     float* hidden = nullptr;
     SAPWOOD_TRY(call.read(kHidden, {kAny, settings_.shape.hidden}, &hidden_in));
     const int rows = static_cast<int>(hidden_in.shape[0]);
     SAPWOOD_TRY(call.read(kRotary, {rows, attention.head_dim}, &rotary));
-    SAPWOOD_TRY(resolve(call, &weights));
     SAPWOOD_TRY(
         open_cache(call, kCache, rows, attention.kv_heads, attention.head_dim, resources, &cache));
     SAPWOOD_TRY(call.write(0, hidden_in.shape, &hidden));
@@ -111,7 +103,7 @@ class DecoderLayer final : public Kernel {
         resources.layer_workspace(settings_.shape, rows, cache.visible_tokens);
     ThreadTeam& team = resources.team();
     team.run([&](int thread) {
-      decoder_layer(settings_.shape, weights, cache.batch, rotary.as<float>(), cache.kv, hidden,
+      decoder_layer(settings_.shape, weights_, cache.batch, rotary.as<float>(), cache.kv, hidden,
                     workspace, team, thread);
     });
     return Status::okay();
@@ -121,51 +113,27 @@ class DecoderLayer final : public Kernel {
   Status prepare(const KernelSetup& setup) {
     SAPWOOD_TRY(read_settings(setup.attributes(), &settings_));
     LayerShape& shape = settings_.shape;
-    Tensor norm;
-    if (!setup.constant(kAttentionNorm, &norm) || norm.shape.size() != 1) {
-      return Status(Code::kInvalidArgument,
-                    "input 'attention_norm' must be an initialiser with one axis");
-    }
-    shape.hidden = static_cast<int>(norm.shape[0]);
-    SAPWOOD_TRY(attention_norm_.prepare(setup, kAttentionNorm, shape.hidden));
-    SAPWOOD_TRY(mlp_norm_.prepare(setup, kMlpNorm, shape.hidden));
-    SAPWOOD_TRY(qkv_bias_.prepare(setup, kQkvBias, settings_.qkv_width()));
-    SAPWOOD_TRY(q_norm_.prepare(setup, kQNorm, shape.attention.head_dim));
-    SAPWOOD_TRY(k_norm_.prepare(setup, kKNorm, shape.attention.head_dim));
-    SAPWOOD_TRY(attention_post_norm_.prepare(setup, kAttentionPostNorm, shape.hidden));
-    SAPWOOD_TRY(mlp_post_norm_.prepare(setup, kMlpPostNorm, shape.hidden));
-    LinearWeights matrix;
+    LayerWeights& w = weights_;
+    SAPWOOD_TRY(norm_input(setup, kAttentionNorm, &w.attention_norm, &shape.hidden));
+    const int hidden = shape.hidden;
+    const int head_dim = shape.attention.head_dim;
+    const int attended = shape.attention.heads * head_dim;
+    const int qkv_width = attended + 2 * shape.attention.kv_heads * head_dim;
+    SAPWOOD_TRY(vector_input(setup, kMlpNorm, hidden, &w.mlp_norm));
+    SAPWOOD_TRY(vector_input(setup, kQkvBias, qkv_width, &w.qkv_bias));
+    SAPWOOD_TRY(vector_input(setup, kQNorm, head_dim, &w.q_norm));
+    SAPWOOD_TRY(vector_input(setup, kKNorm, head_dim, &w.k_norm));
+    SAPWOOD_TRY(vector_input(setup, kAttentionPostNorm, hidden, &w.attention_post_norm));
+    SAPWOOD_TRY(vector_input(setup, kMlpPostNorm, hidden, &w.mlp_post_norm));
+    SAPWOOD_TRY(packed_input(setup, kQkv, settings_.qkv, qkv_width, hidden, &w.qkv));
+    SAPWOOD_TRY(packed_input(setup, kOutput, settings_.output, hidden, attended, &w.output));
     SAPWOOD_TRY(
-        describe_matrix(settings_.qkv_format, settings_.qkv_width(), shape.hidden, &matrix));
-    SAPWOOD_TRY(qkv_.prepare(setup, kQkv, matrix));
-    SAPWOOD_TRY(
-        describe_matrix(settings_.output_format, shape.hidden, settings_.attended(), &matrix));
-    SAPWOOD_TRY(output_.prepare(setup, kOutput, matrix));
-    SAPWOOD_TRY(
-        describe_gate_up(settings_.gate_up_format, shape.intermediate, shape.hidden, &matrix));
-    SAPWOOD_TRY(gate_up_.prepare(setup, kGateUp, matrix));
-    SAPWOOD_TRY(describe_matrix(settings_.down_format, shape.hidden, shape.intermediate, &matrix));
-    return down_.prepare(setup, kDown, matrix);
-  }
-
-  Status resolve(KernelCall& call, LayerWeights* weights) {
-    SAPWOOD_TRY(attention_norm_.resolve(call, &weights->attention_norm));
-    SAPWOOD_TRY(mlp_norm_.resolve(call, &weights->mlp_norm));
-    SAPWOOD_TRY(qkv_bias_.resolve(call, &weights->qkv_bias));
-    SAPWOOD_TRY(q_norm_.resolve(call, &weights->q_norm));
-    SAPWOOD_TRY(k_norm_.resolve(call, &weights->k_norm));
-    SAPWOOD_TRY(attention_post_norm_.resolve(call, &weights->attention_post_norm));
-    SAPWOOD_TRY(mlp_post_norm_.resolve(call, &weights->mlp_post_norm));
-    SAPWOOD_TRY(qkv_.resolve(call, &weights->qkv));
-    SAPWOOD_TRY(output_.resolve(call, &weights->output));
-    SAPWOOD_TRY(gate_up_.resolve(call, &weights->gate_up));
-    return down_.resolve(call, &weights->down);
+        gate_up_input(setup, kGateUp, settings_.gate_up, shape.intermediate, hidden, &w.gate_up));
+    return packed_input(setup, kDown, settings_.down, hidden, shape.intermediate, &w.down);
   }
 
   Settings settings_;
-  VectorInput attention_norm_, mlp_norm_, qkv_bias_, q_norm_, k_norm_, attention_post_norm_,
-      mlp_post_norm_;
-  PackedInput qkv_, output_, gate_up_, down_;
+  LayerWeights weights_;
 };
 
 Status infer(const Attributes& attributes, ShapeInference& shapes) {

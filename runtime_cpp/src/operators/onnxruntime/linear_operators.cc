@@ -23,51 +23,51 @@ class QuantizedLinear final : public Kernel {
 
   static Result<std::unique_ptr<Kernel>> create(const KernelSetup& setup) {
     auto kernel = std::make_unique<QuantizedLinear>();
-    LinearWeights matrix;
-    SAPWOOD_TRY(read_settings(setup.attributes(), &matrix));
-    SAPWOOD_TRY(kernel->weight_.prepare(setup, kWeight, matrix));
+    Settings settings;
+    SAPWOOD_TRY(read_settings(setup.attributes(), &settings));
+    SAPWOOD_TRY(packed_input(setup, kWeight, settings.format, settings.outputs, settings.inputs,
+                             &kernel->weight_));
     return std::unique_ptr<Kernel>(std::move(kernel));
   }
 
   Status compute(KernelCall& call, Resources& resources) override {
     Tensor x;
-    LinearWeights weight;
     float* y = nullptr;
-    SAPWOOD_TRY(weight_.resolve(call, &weight));
-    SAPWOOD_TRY(call.read(kX, {kAny, weight.inputs}, &x));
-    SAPWOOD_TRY(call.write(0, {x.shape[0], weight.outputs}, &y));
+    SAPWOOD_TRY(call.read(kX, {kAny, weight_.inputs}, &x));
+    SAPWOOD_TRY(call.write(0, {x.shape[0], weight_.outputs}, &y));
     const int rows = static_cast<int>(x.shape[0]);
     if (rows == 0) return Status::okay();
-    const QuantizedRows quantized = resources.quantized_rows(rows, weight.inputs);
+    const QuantizedRows quantized = resources.quantized_rows(rows, weight_.inputs);
     ThreadTeam& team = resources.team();
     team.run([&](int thread) {
       quantize_share(x, quantized, team, thread);
-      const auto [begin, end] = team.share(weight.panels(), thread);
-      kernels().linear(weight, quantized, rows, begin, end, false, y, weight.outputs);
+      const auto [begin, end] = team.share(weight_.panels(), thread);
+      kernels().linear(weight_, quantized, rows, begin, end, false, y, weight_.outputs);
     });
     return Status::okay();
   }
 
   static Status infer(const Attributes& attributes, ShapeInference& shapes) {
-    LinearWeights matrix;
-    SAPWOOD_TRY(read_settings(attributes, &matrix));
-    SAPWOOD_TRY(shapes.expect(kX, {kAny, matrix.inputs}));
-    SAPWOOD_TRY(shapes.expect(kWeight, {static_cast<int64_t>(matrix.bytes())}));
-    return shapes.set_output(0, {shapes.dim(kX, 0), matrix.outputs});
+    Settings settings;
+    SAPWOOD_TRY(read_settings(attributes, &settings));
+    SAPWOOD_TRY(shapes.expect(kX, {kAny, settings.inputs}));
+    return shapes.set_output(0, {shapes.dim(kX, 0), settings.outputs});
   }
 
  private:
-  static Status read_settings(const Attributes& attributes, LinearWeights* matrix) {
+  struct Settings {
     LinearFormat format;
     int outputs = 0;
     int inputs = 0;
-    SAPWOOD_TRY(attributes.linear_format("format", &format));
-    SAPWOOD_TRY(attributes.integer("outputs", 1, &outputs));
-    SAPWOOD_TRY(attributes.integer("inputs", 1, &inputs));
-    return describe_matrix(format, outputs, inputs, matrix);
+  };
+
+  static Status read_settings(const Attributes& attributes, Settings* settings) {
+    SAPWOOD_TRY(attributes.linear_format("format", &settings->format));
+    SAPWOOD_TRY(attributes.integer("outputs", 1, &settings->outputs));
+    return attributes.integer("inputs", 1, &settings->inputs);
   }
 
-  PackedInput weight_;
+  LinearWeights weight_;
 };
 
 class GatedLinear final : public Kernel {
@@ -76,55 +76,55 @@ class GatedLinear final : public Kernel {
 
   static Result<std::unique_ptr<Kernel>> create(const KernelSetup& setup) {
     auto kernel = std::make_unique<GatedLinear>();
-    LinearWeights matrix;
-    SAPWOOD_TRY(read_settings(setup.attributes(), &matrix, &kernel->activation_));
-    SAPWOOD_TRY(kernel->gate_up_.prepare(setup, kWeight, matrix));
+    Settings settings;
+    SAPWOOD_TRY(read_settings(setup.attributes(), &settings));
+    kernel->activation_ = settings.activation;
+    SAPWOOD_TRY(gate_up_input(setup, kWeight, settings.format, settings.intermediate,
+                              settings.inputs, &kernel->gate_up_));
     return std::unique_ptr<Kernel>(std::move(kernel));
   }
 
   Status compute(KernelCall& call, Resources& resources) override {
     Tensor x;
-    LinearWeights gate_up;
     float* y = nullptr;
-    SAPWOOD_TRY(gate_up_.resolve(call, &gate_up));
-    SAPWOOD_TRY(call.read(kX, {kAny, gate_up.inputs}, &x));
-    const int intermediate = gate_up.outputs / 2;
+    const int intermediate = gate_up_.outputs / 2;
+    SAPWOOD_TRY(call.read(kX, {kAny, gate_up_.inputs}, &x));
     SAPWOOD_TRY(call.write(0, {x.shape[0], intermediate}, &y));
     const int rows = static_cast<int>(x.shape[0]);
     if (rows == 0) return Status::okay();
-    const QuantizedRows quantized = resources.quantized_rows(rows, gate_up.inputs);
+    const QuantizedRows quantized = resources.quantized_rows(rows, gate_up_.inputs);
     ThreadTeam& team = resources.team();
     team.run([&](int thread) {
       quantize_share(x, quantized, team, thread);
       const auto [begin, end] = team.share(intermediate / kPanel, thread);
-      kernels().gated_linear(gate_up, quantized, rows, begin, end, activation_, y, intermediate);
+      kernels().gated_linear(gate_up_, quantized, rows, begin, end, activation_, y, intermediate);
     });
     return Status::okay();
   }
 
   static Status infer(const Attributes& attributes, ShapeInference& shapes) {
-    LinearWeights matrix;
-    Activation activation;
-    SAPWOOD_TRY(read_settings(attributes, &matrix, &activation));
-    SAPWOOD_TRY(shapes.expect(kX, {kAny, matrix.inputs}));
-    SAPWOOD_TRY(shapes.expect(kWeight, {static_cast<int64_t>(matrix.bytes())}));
-    return shapes.set_output(0, {shapes.dim(kX, 0), matrix.outputs / 2});
+    Settings settings;
+    SAPWOOD_TRY(read_settings(attributes, &settings));
+    SAPWOOD_TRY(shapes.expect(kX, {kAny, settings.inputs}));
+    return shapes.set_output(0, {shapes.dim(kX, 0), settings.intermediate});
   }
 
  private:
-  static Status read_settings(const Attributes& attributes, LinearWeights* matrix,
-                              Activation* activation) {
+  struct Settings {
     LinearFormat format;
     int intermediate = 0;
     int inputs = 0;
-    SAPWOOD_TRY(attributes.linear_format("format", &format));
-    SAPWOOD_TRY(attributes.integer("intermediate", 1, &intermediate));
-    SAPWOOD_TRY(attributes.integer("inputs", 1, &inputs));
-    SAPWOOD_TRY(attributes.activation("activation", activation));
-    return describe_gate_up(format, intermediate, inputs, matrix);
+    Activation activation = Activation::kSilu;
+  };
+
+  static Status read_settings(const Attributes& attributes, Settings* settings) {
+    SAPWOOD_TRY(attributes.linear_format("format", &settings->format));
+    SAPWOOD_TRY(attributes.integer("intermediate", 1, &settings->intermediate));
+    SAPWOOD_TRY(attributes.integer("inputs", 1, &settings->inputs));
+    return attributes.activation("activation", &settings->activation);
   }
 
-  PackedInput gate_up_;
+  LinearWeights gate_up_;
   Activation activation_ = Activation::kSilu;
 };
 

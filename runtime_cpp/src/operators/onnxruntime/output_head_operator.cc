@@ -34,13 +34,9 @@ class OutputHead final : public Kernel {
 
   Status compute(KernelCall& call, Resources& resources) override {
     Tensor hidden, rows;
-    const float* norm = nullptr;
-    LinearWeights head;
     float* logits = nullptr;
     SAPWOOD_TRY(call.read(kHidden, {kAny, shape_.hidden}, &hidden));
     SAPWOOD_TRY(call.read(kOutputRows, {kAny}, &rows));
-    SAPWOOD_TRY(norm_.resolve(call, &norm));
-    SAPWOOD_TRY(head_.resolve(call, &head));
     const std::span<const int32_t> output_rows(rows.as<int32_t>(), rows.elements());
     for (const int32_t row : output_rows) {
       if (row < 0 || row >= hidden.shape[0]) {
@@ -55,7 +51,7 @@ class OutputHead final : public Kernel {
     LayerWorkspace& workspace = resources.layer_workspace(shape_, count, 1);
     ThreadTeam& team = resources.team();
     team.run([&](int thread) {
-      output_head(norm, settings_.norm_epsilon, head, hidden.as<float>(), shape_.hidden,
+      output_head(norm_, settings_.norm_epsilon, head_, hidden.as<float>(), shape_.hidden,
                   output_rows, logits, workspace, team, thread);
     });
     return Status::okay();
@@ -64,23 +60,17 @@ class OutputHead final : public Kernel {
  private:
   Status prepare(const KernelSetup& setup) {
     SAPWOOD_TRY(read_settings(setup.attributes(), &settings_));
-    Tensor norm;
-    if (!setup.constant(kNorm, &norm) || norm.shape.size() != 1) {
-      return Status(Code::kInvalidArgument, "input 'norm' must be an initialiser with one axis");
-    }
+    SAPWOOD_TRY(norm_input(setup, kNorm, &norm_, &shape_.hidden));
     // A layer with nothing but a width: the head needs scratch for normed, quantised rows only.
-    shape_.hidden = static_cast<int>(norm.shape[0]);
     shape_.attention = {1, 1, kPanel, 0.f, 0};
-    SAPWOOD_TRY(norm_.prepare(setup, kNorm, shape_.hidden));
-    LinearWeights matrix;
-    SAPWOOD_TRY(describe_matrix(settings_.format, settings_.vocabulary, shape_.hidden, &matrix));
-    return head_.prepare(setup, kHead, matrix);
+    return packed_input(setup, kHead, settings_.format, settings_.vocabulary, shape_.hidden,
+                        &head_);
   }
 
   Settings settings_;
   LayerShape shape_;
-  VectorInput norm_;
-  PackedInput head_;
+  const float* norm_ = nullptr;
+  LinearWeights head_;
 };
 
 Status infer(const Attributes& attributes, ShapeInference& shapes) {

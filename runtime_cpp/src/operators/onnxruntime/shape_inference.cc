@@ -1,10 +1,21 @@
 #include "operators/onnxruntime/shape_inference.h"
 
+#include <atomic>
 #include <memory>
 
 #include "operators/onnxruntime/ort_status.h"
 
 namespace sapwood::ort {
+namespace {
+
+// ONNX Runtime takes a size without a symbol at its word, and would believe in minus one rows. What
+// nobody knows gets a symbol that nothing else has.
+std::string fresh_symbol() {
+  static std::atomic<uint64_t> count{0};
+  return "unknown_" + std::to_string(count.fetch_add(1, std::memory_order_relaxed));
+}
+
+}  // namespace
 
 Status ShapeInference::open(const OrtApi& api, OrtShapeInferContext* context,
                             std::span<const Port> inputs, std::span<const Port> outputs,
@@ -60,11 +71,13 @@ Status ShapeInference::set_output(size_t output, const std::vector<Dim>& shape) 
   const std::unique_ptr<OrtTensorTypeAndShapeInfo, decltype(api_->ReleaseTensorTypeAndShapeInfo)>
       info(raw, api_->ReleaseTensorTypeAndShapeInfo);
   std::vector<int64_t> sizes;
-  std::vector<const char*> symbols;
+  std::vector<std::string> names;
   for (const Dim& dim : shape) {
     sizes.push_back(dim.size);
-    symbols.push_back(dim.symbol.c_str());
+    names.push_back(dim.size == kAny && dim.symbol.empty() ? fresh_symbol() : dim.symbol);
   }
+  std::vector<const char*> symbols;
+  for (const std::string& name : names) symbols.push_back(name.c_str());
   SAPWOOD_TRY_ORT(*api_, api_->SetTensorElementType(raw, outputs_[output].type));
   SAPWOOD_TRY_ORT(*api_, api_->SetDimensions(raw, sizes.data(), sizes.size()));
   SAPWOOD_TRY_ORT(*api_, api_->SetSymbolicDimensions(raw, symbols.data(), symbols.size()));

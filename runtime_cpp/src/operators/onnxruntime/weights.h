@@ -1,47 +1,28 @@
-// Inputs that hold weights: looked up once where they are initialisers, at each run where not.
+// Inputs that hold weights. They must be initialisers, so they are looked up and checked once, when
+// the session is created.
 #pragma once
 
 #include <cstddef>
 
 #include "base/status.h"
 #include "kernels/linear.h"
-#include "operators/onnxruntime/kernel_call.h"
 #include "operators/onnxruntime/kernel_setup.h"
 
 namespace sapwood::ort {
 
-// A packed matrix: uint8, one axis, as long as its format says.
-class PackedInput {
- public:
-  // `weights` has everything but the data. Checks an initialiser at once.
-  Status prepare(const KernelSetup& setup, size_t input, const LinearWeights& weights);
-  // The matrix for this run.
-  Status resolve(KernelCall& call, LinearWeights* weights);
-
- private:
-  size_t input_ = 0;
-  LinearWeights weights_;  // data is null unless constant
-};
-
-// A float vector of `length`; an optional one that the node leaves out resolves to null.
-class VectorInput {
- public:
-  Status prepare(const KernelSetup& setup, size_t input, int length);
-  Status resolve(KernelCall& call, const float** data);
-
- private:
-  size_t input_ = 0;
-  int length_ = 0;
-  bool given_ = false;
-  const float* data_ = nullptr;
-};
-
-// A matrix of `outputs` x `inputs` in that format, without its data; checks what the layout asks
-// for.
-Status describe_matrix(const LinearFormat& format, int outputs, int inputs, LinearWeights* weights);
+// A packed matrix of `outputs` x `inputs`: uint8 of any shape, with as many bytes as its format
+// says, 64-byte aligned.
+Status packed_input(const KernelSetup& setup, size_t input, const LinearFormat& format, int outputs,
+                    int inputs, LinearWeights* weights);
 
 // The interleaved gate and up matrices of `intermediate` units.
-Status describe_gate_up(const LinearFormat& format, int intermediate, int inputs,
-                        LinearWeights* weights);
+Status gate_up_input(const KernelSetup& setup, size_t input, const LinearFormat& format,
+                     int intermediate, int inputs, LinearWeights* weights);
+
+// A float vector; null if it is optional and the node leaves it out.
+Status vector_input(const KernelSetup& setup, size_t input, int length, const float** data);
+
+// A float vector whose length says how wide the model is.
+Status norm_input(const KernelSetup& setup, size_t input, const float** data, int* length);
 
 }  // namespace sapwood::ort

@@ -123,13 +123,18 @@ _IMPLEMENTATIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
 
 
 def _register() -> Any:
-    library: Any = torch.library.Library("sapwood", "DEF")  # type: ignore[no-untyped-call]
+    handle: Any = torch.library.Library("sapwood", "DEF")  # type: ignore[no-untyped-call]
     for name, schema in SCHEMAS.items():
         compute, shape = _IMPLEMENTATIONS[name]
-        library.define(name + schema)
-        library.impl(name, compute, "CPU")
-        torch.library.register_fake(f"sapwood::{name}", shape, lib=library)
-    return library
+        handle.define(name + schema)
+        handle.impl(name, compute, "CPU")
+        torch.library.register_fake(f"sapwood::{name}", shape, lib=handle)
+    return handle
 
 
-LIBRARY = _register()  # the operators live as long as this does
+_HANDLE = _register()  # the operators live as long as this does
+
+
+def operators() -> Any:
+    """The registered operators, ``torch.ops.sapwood``."""
+    return torch.ops.sapwood

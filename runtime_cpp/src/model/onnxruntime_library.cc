@@ -32,15 +32,17 @@ Result<void*> open_library(const std::string& path) {
   return cannot_load("the system's folders", "there is no libonnxruntime.so");
 }
 
-// Compared before the interface is asked for: an old library would write its refusal to stderr.
-bool is_recent(const char* version) {
+}  // namespace
+
+Status check_onnxruntime_version(const char* version) {
   unsigned major = 0;
   unsigned minor = 0;
-  if (std::sscanf(version, "%u.%u", &major, &minor) != 2) return false;
-  return major > 1 || (major == 1 && minor >= ort::kApiVersion);
+  const bool is_version = std::sscanf(version, "%u.%u", &major, &minor) == 2;
+  if (is_version && (major > 1 || (major == 1 && minor >= ort::kApiVersion))) return Status::okay();
+  return Status(Code::kUnsupported, std::string("ONNX Runtime ") + version + " is too old: 1." +
+                                        std::to_string(ort::kApiVersion) +
+                                        " or later is needed (pip: onnxruntime)");
 }
-
-}  // namespace
 
 Result<const OrtApi*> load_onnxruntime(const std::string& path) {
   const Result<void*> handle = open_library(path);
@@ -52,12 +54,14 @@ Result<const OrtApi*> load_onnxruntime(const std::string& path) {
     return Status(Code::kUnsupported, (path.empty() ? "the library found" : path) +
                                           ": is no ONNX Runtime (it has no OrtGetApiBase)");
   }
+  // Before the interface is asked for: an old library would write its refusal to stderr.
   const char* version = base->GetVersionString();
-  const OrtApi* api = is_recent(version) ? base->GetApi(ort::kApiVersion) : nullptr;
+  SAPWOOD_TRY(check_onnxruntime_version(version));
+  const OrtApi* api = base->GetApi(ort::kApiVersion);
   if (api == nullptr) {
-    return Status(Code::kUnsupported, std::string("ONNX Runtime ") + version + " is too old: 1." +
-                                          std::to_string(ort::kApiVersion) +
-                                          " or later is needed (pip: onnxruntime)");
+    return Status(Code::kUnsupported, std::string("ONNX Runtime ") + version +
+                                          " does not offer interface version " +
+                                          std::to_string(ort::kApiVersion));
   }
   return api;
 }

@@ -14,4 +14,7 @@ namespace sapwood {
 // unloaded safely, and loading it again costs nothing.
 Result<const OrtApi*> load_onnxruntime(const std::string& path);
 
+// An error if a library of this version ("1.32.0") lacks a part of the interface that we use.
+Status check_onnxruntime_version(const char* version);
+
 }  // namespace sapwood

@@ -62,11 +62,12 @@ double CostCurve::milliseconds(int rows) const {
 
 void CostCurve::observe(int rows, double milliseconds) {
   if (!(milliseconds > 0)) return;
-  const double error = milliseconds / this->milliseconds(rows);
   if (!scaled_) {
-    for (double& knot : milliseconds_) knot *= error;
+    const double unit = milliseconds / this->milliseconds(rows);
+    for (double& knot : milliseconds_) knot *= unit;
     scaled_ = true;
   }
+  const double error = milliseconds / this->milliseconds(rows);
   // In logarithms and bounded, so that one step that was interrupted cannot bend the curve. A
   // knot's first observations count for more; after ten it is an average over about ten steps.
   const double step = std::log(std::clamp(error, 0.25, 4.0));

@@ -36,7 +36,8 @@ struct SessionOptions {
   int max_tree_nodes = 31;    // the most a step verifies beside the root; also KV slots beyond
                               // the context. Lowered to what one pass of the model takes.
   std::unique_ptr<Drafter> drafter;             // null: the n-gram drafter over prompt and output
-  CostCurve cost_curve = CostCurve::assumed();  // where measuring starts; refined by every step
+  CostCurve cost_curve = CostCurve::assumed();  // where measuring starts
+  bool learn_costs = true;  // refine the curve by every step; off, equal runs draft equal trees
 };
 
 struct GenerateOptions {

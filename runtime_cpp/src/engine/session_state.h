@@ -44,6 +44,7 @@ struct Session::State {
   int max_nodes;
   std::unique_ptr<Drafter> drafter;
   CostCurve curve;
+  const bool learn_costs;
   double overhead_ms = 0;  // of a step, beside the pass; a running average
 
   std::unique_ptr<KvStore> kv;

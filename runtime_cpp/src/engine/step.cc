@@ -47,7 +47,7 @@ Result<std::span<const int32_t>> Session::State::step() {
 
   const double seconds = seconds_since(begin);
   stats.decode_seconds += seconds;
-  overhead_ms += ((seconds - pass_seconds) * 1e3 - overhead_ms) * kOverheadMemory;
+  if (learn_costs) overhead_ms += ((seconds - pass_seconds) * 1e3 - overhead_ms) * kOverheadMemory;
   return std::span<const int32_t>(verdict.emitted);
 }
 
@@ -90,7 +90,7 @@ Status Session::State::verify(std::span<const int32_t> slots, double& pass_secon
   const EngineClock::time_point begin = EngineClock::now();
   SAPWOOD_TRY(model->forward(batch, *kv, rows));
   pass_seconds = seconds_since(begin);
-  curve.observe(batch.rows(), pass_seconds * 1e3);
+  if (learn_costs) curve.observe(batch.rows(), pass_seconds * 1e3);
   return target_draw(tree, rows, sampler, static_cast<uint64_t>(stats.emitted_tokens),
                      {tokens_left(), generate.eos_token_ids}, verdict);
 }

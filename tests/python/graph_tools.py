@@ -36,13 +36,23 @@ def tiny_bundle(family: str) -> Path:
 
 @functools.cache
 def _traced(spec: ModelSpec) -> ir.Model:
-    return simplify(unfused_graph(spec))
+    return unfused_graph(spec)
+
+
+def traced(spec: ModelSpec) -> ir.Model:
+    """The spec's unfused graph as torch gives it; traced once, a fresh copy each time."""
+    return _traced(spec).clone()
+
+
+@functools.cache
+def _simplified(spec: ModelSpec) -> ir.Model:
+    return simplify(traced(spec))
 
 
 def workpiece(bundle: Path) -> Workpiece:
     """The bundle's unfused graph, ready for rewrites; a fresh copy each time."""
     spec = read_spec(bundle)
-    return Workpiece(_traced(spec).clone(), spec, packed_weights(read_manifest(bundle)))
+    return Workpiece(_simplified(spec).clone(), spec, packed_weights(read_manifest(bundle)))
 
 
 def rewritten(bundle: Path, rewrites: Iterable[Rewrite]) -> tuple[Path, Workpiece]:

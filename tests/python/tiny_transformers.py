@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -75,3 +76,46 @@ def save_model(model: Any, folder: Path, family: str) -> Path:
     model.save_pretrained(folder)
     write_tokenizer(folder, "gemma3" if family == "gemma3" else "llama")
     return folder
+
+
+def load_bundle_numbers(model: Any, weights: Mapping[str, Any], family: str) -> None:
+    """Puts a bundle's dequantised weights into the transformers model, undoing its layout."""
+    config = model.config
+    head_dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    queries = config.num_attention_heads * head_dim
+    keys = config.num_key_value_heads * head_dim
+    shift = 1.0 if family == "gemma3" else 0.0  # transformers keeps Gemma's norms as w - 1
+    norms = {
+        "attention_norm": "input_layernorm",
+        "mlp_norm": "post_attention_layernorm",
+        "q_norm": "self_attn.q_norm",
+        "k_norm": "self_attn.k_norm",
+    }
+    if family == "gemma3":
+        norms["mlp_norm"] = "pre_feedforward_layernorm"
+        norms["attention_post_norm"] = "post_attention_layernorm"
+        norms["mlp_post_norm"] = "post_feedforward_layernorm"
+    state = {
+        "model.embed_tokens.weight": weights["embedding"],
+        "model.norm.weight": weights["final_norm"] - shift,
+        "lm_head.weight": weights.get("head", weights["embedding"]),
+    }
+    for layer in range(config.num_hidden_layers):
+        ours, theirs = f"layers.{layer}.", f"model.layers.{layer}."
+        for name, other in norms.items():
+            if ours + name in weights:
+                state[f"{theirs}{other}.weight"] = weights[ours + name] - shift
+        for part, rows in zip(
+            "qkv", torch.split(weights[ours + "qkv"], [queries, keys, keys]), strict=True
+        ):
+            state[f"{theirs}self_attn.{part}_proj.weight"] = rows
+        if ours + "qkv_bias" in weights:
+            biases = torch.split(weights[ours + "qkv_bias"], [queries, keys, keys])
+            for part, bias in zip("qkv", biases, strict=True):
+                state[f"{theirs}self_attn.{part}_proj.bias"] = bias
+        state[f"{theirs}self_attn.o_proj.weight"] = weights[ours + "output"]
+        panels = weights[ours + "gate_up"].reshape(-1, 2, 16, config.hidden_size)
+        state[f"{theirs}mlp.gate_proj.weight"] = panels[:, 0].reshape(-1, config.hidden_size)
+        state[f"{theirs}mlp.up_proj.weight"] = panels[:, 1].reshape(-1, config.hidden_size)
+        state[f"{theirs}mlp.down_proj.weight"] = weights[ours + "down"]
+    model.load_state_dict(state, strict=True)

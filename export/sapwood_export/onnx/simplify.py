@@ -15,4 +15,11 @@ def simplify(model: ir.Model) -> ir.Model:
     if not agrees:
         raise SapwoodError("ONNX export: onnxsim changed what the graph computes; update onnxsim")
     result: ir.Model = ir.from_proto(simplified)
+    # Shape inference renames symbolic dimensions here and there; the graph's own names stand.
+    for old, new in (
+        *zip(model.graph.inputs, result.graph.inputs, strict=True),
+        *zip(model.graph.outputs, result.graph.outputs, strict=True),
+    ):
+        assert old.name == new.name
+        new.shape = old.shape
     return result

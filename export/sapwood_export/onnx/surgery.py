@@ -9,13 +9,13 @@ from sapwood_export.onnx.rewrites import REWRITES
 from sapwood_export.onnx.rewrites.workpiece import DOMAIN, Rewrite, Workpiece
 
 
-def operate(work: Workpiece, rewrites: Iterable[Rewrite] = REWRITES) -> None:
-    """Applies the rewrites in order, in place. Each must match as often as the spec says.
+def operate(work: Workpiece, rewrites: Iterable[Rewrite] | None = None) -> None:
+    """Applies the rewrites (all by default) in order, in place. Each must match as the spec says.
 
     A rewrite that matches elsewhere or not at all means that torch, onnxsim or the decoder changed
     the graph's shape: that is an error, never a slower graph in silence.
     """
-    for rewrite in rewrites:
+    for rewrite in REWRITES if rewrites is None else rewrites:
         expected = rewrite.matches(work.spec)
         found = rewrite.apply(work)
         work.clean_up()

@@ -63,7 +63,11 @@ def attach_weights(model: ir.Model, bundle: Path) -> None:
     kept = [value for value in model.graph.inputs if value not in inputs]
     model.graph.inputs.clear()
     model.graph.inputs.extend(kept)
+    taken = {str(value.name) for value in inputs}
     for value in inputs:
+        name = str(value.name).removesuffix(PACKED)
+        if name not in taken:  # a graph that is fused in part has a weight's numbers as well
+            value.name = name
         model.graph.register_initializer(value)
 
 

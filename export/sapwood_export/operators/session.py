@@ -1,4 +1,4 @@
-"""A bundle run by the torch operators: what the runtime must compute, from the same packed bytes."""
+"""A bundle run by the torch operators: what the runtime must compute, from the same bytes."""
 
 from __future__ import annotations
 

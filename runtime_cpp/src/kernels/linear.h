@@ -1,7 +1,8 @@
 // Linear layers over packed int4 and int8 weights with int8 dynamic activations.
 //
 // y[row][output] = sum over groups of (int_sum * activation_scale) * scale + min * activation_sum,
-// accumulated per output in group order with fused multiply-adds. Integer sums are exact, and
+// accumulated per output in group order with fused multiply-adds (a group of 128 first adds up the
+// scaled sums of its four parts of 32). Integer sums are exact, and
 // nothing is added across outputs or rows, so a row's bits depend on neither the number of rows nor
 // the instruction set: every variant equals the scalar twin bit for bit.
 //
@@ -64,7 +65,13 @@ struct QuantizedRows {
   float* scales = nullptr;       // [rows][inputs / 32]
   int32_t* sums = nullptr;       // [rows][inputs / 32], sum of the group's codes
   float* scaled_sums = nullptr;  // [rows][inputs / 32], scale * sum
-  int inputs = 0;
+  int inputs = 0;                // a multiple of 32, and the distance between rows
+
+  // The same rows from this input on, a multiple of 32: for work on a part of the columns.
+  QuantizedRows from(int input) const {
+    const int group = input / kActivationGroup;
+    return {codes + input, scales + group, sums + group, scaled_sums + group, inputs};
+  }
 };
 
 }  // namespace sapwood

@@ -59,9 +59,10 @@ inline void rms_norm(const float* x, int stride, const float* weight, float epsi
 inline void quantize_rows(const float* x, int stride, int columns, int row_begin, int row_end,
                           const QuantizedRows& out) {
   const int groups = columns / kActivationGroup;
+  const int group_stride = out.inputs / kActivationGroup;
   for (int row = row_begin; row < row_end; ++row) {
     const float* source = x + static_cast<size_t>(row) * stride;
-    int8_t* codes = out.codes + static_cast<size_t>(row) * columns;
+    int8_t* codes = out.codes + static_cast<size_t>(row) * out.inputs;
     for (int group = 0; group < groups; ++group, source += 32, codes += 32) {
       const Lanes a = load(source);
       const Lanes b = load(source + 16);
@@ -70,7 +71,7 @@ inline void quantize_rows(const float* x, int stride, int columns, int row_begin
       const Lanes inverse = set1(largest > 0.0f ? 127.0f / largest : 0.0f);
       const int32_t sum = store_bytes(codes, to_int(mul(a, inverse))) +
                           store_bytes(codes + 16, to_int(mul(b, inverse)));
-      const size_t index = static_cast<size_t>(row) * groups + group;
+      const size_t index = static_cast<size_t>(row) * group_stride + group;
       out.scales[index] = scale;
       out.sums[index] = sum;
       out.scaled_sums[index] = scale * static_cast<float>(sum);

@@ -96,7 +96,7 @@ template <bool kInt8>
 constexpr int dot_bias() {
   return kInt8 ? 128 : 8;
 }
-inline void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
+inline void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T1); }
 
 inline constexpr int kRowBlock = 4;
 inline constexpr int kScoreBlock = 12;

@@ -25,7 +25,7 @@ struct Ahead {
 // sums[r][p] = 16 outputs of kPanels neighbouring panels for rows row .. row + kRows. A group is
 // kParts parts of 32 inputs.
 template <int kRows, int kPanels, int kBits, bool kMin, int kParts>
-inline void panel_rows(const LinearWeights& weights, const uint8_t* first_panel,
+[[gnu::noinline]] void panel_rows(const LinearWeights& weights, const uint8_t* first_panel,
                        const QuantizedRows& x, int row, Ahead& ahead, Lanes (*sums)[kPanels]) {
   constexpr bool kInt8 = kBits == 8;
   constexpr size_t kCodeBytes = size_t{32} * kPanel * kBits / 8;

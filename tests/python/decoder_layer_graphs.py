@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import onnxruntime
 from onnx import helper
+
 from operator_graphs import (
     DOMAIN,
     graph_bytes,
@@ -181,8 +182,9 @@ def unfused_graph(layer: Layer) -> bytes:
         return standard("Reshape", [x, f"{y}_shape"], [y])
 
     qkv_width = width + 2 * layer.kv_heads * layer.head_dim
-    x = linear(norm("hidden", "attention_norm", "normed"), "qkv", "qkv_out", qkv_width,
-               layer.hidden)  # fmt: skip
+    x = linear(
+        norm("hidden", "attention_norm", "normed"), "qkv", "qkv_out", qkv_width, layer.hidden
+    )
     if "qkv_bias" in given:
         x = standard("Add", [x, "qkv_bias"], ["qkv_biased"])
     key_width = layer.kv_heads * layer.head_dim
@@ -196,18 +198,28 @@ def unfused_graph(layer: Layer) -> bytes:
     nodes.append(
         _node(
             "TreeAttention",
-            ["q_rotated", "k_rotated", heads("v_flat", layer.kv_heads, "v"), *FEEDS,
-             "past_keys", "past_values"],
+            [
+                "q_rotated",
+                "k_rotated",
+                heads("v_flat", layer.kv_heads, "v"),
+                *FEEDS,
+                "past_keys",
+                "past_values",
+            ],
             ["attended", "present_keys", "present_values"],
             {"scale": layer.attributes["attention_scale"], "window": layer.window},
-        )  # fmt: skip
+        )
     )
     x = linear("attended", "output", "output_out", layer.hidden, width)
     if "attention_post_norm" in given:
         x = norm(x, "attention_post_norm", "output_normed")
     middle = standard("Add", ["hidden", x], ["middle"])
-    gated = {"format": layer.format, "intermediate": layer.intermediate, "inputs": layer.hidden,
-             "activation": layer.activation}  # fmt: skip
+    gated = {
+        "format": layer.format,
+        "intermediate": layer.intermediate,
+        "inputs": layer.hidden,
+        "activation": layer.activation,
+    }
     normed = norm(middle, "mlp_norm", "mlp_normed")
     nodes.append(_node("GatedLinear", [normed, "gate_up"], ["gated"], gated))
     x = linear("gated", "down", "down_out", layer.hidden, layer.intermediate)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import onnxruntime
 import pytest
 from onnx import helper, numpy_helper
@@ -18,6 +17,7 @@ from sapwood_export.quantize.formats import LinearFormat, QuantizedRows, linear_
 
 DOMAIN = "com.endpoint.ai"
 PANEL = 16
+HEADS, KV_HEADS, HEAD_DIM, SLOTS = 4, 2, 32, 96  # of attention_inputs
 OUTPUTS: dict[str, list[str]] = {
     "TreeAttention": ["out", "present_keys", "present_values"],
     "DecoderLayer": ["hidden_out", "present_keys", "present_values"],
@@ -84,8 +84,9 @@ def one_node(
         if name not in constants
     ]
     half = {"present_keys", "present_values"}
-    results = [value_info(n, np.dtype(np.float16 if n in half else np.float32), None)
-               for n in outputs]  # fmt: skip
+    results = [
+        value_info(n, np.dtype(np.float16 if n in half else np.float32), None) for n in outputs
+    ]
     return graph_bytes([node], fed, results, {name: given[name] for name in constants})
 
 
@@ -233,5 +234,14 @@ def random_cache(
     return {"past_keys": keys_to_tiles(keys), "past_values": values}
 
 
-def parsed(model: bytes) -> onnx.ModelProto:
-    return onnx.load_from_string(model)
+def attention_inputs(
+    generator: np.random.Generator, rows: int, context: int
+) -> dict[str, np.ndarray[Any, Any]]:
+    """All inputs of a TreeAttention of random contents."""
+    return {
+        "q": generator.normal(size=(rows, HEADS, HEAD_DIM)).astype(np.float32),
+        "k": generator.normal(size=(rows, KV_HEADS, HEAD_DIM)).astype(np.float32),
+        "v": generator.normal(size=(rows, KV_HEADS, HEAD_DIM)).astype(np.float32),
+        **random_pass(generator, rows, context, SLOTS),
+        **random_cache(generator, KV_HEADS, SLOTS, HEAD_DIM),
+    }

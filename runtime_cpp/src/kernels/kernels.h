@@ -70,6 +70,11 @@ struct KernelTable {
 
   // log_softmax over n logits, in place is allowed; returns the log of the normaliser.
   float (*log_softmax)(const float* logits, int n, float* out);
+
+  // For measuring the machine. peak_dots: rounds of int8 dot products between registers, returns
+  // the multiply-accumulates done. read_memory: reads every byte once. Both results must be used.
+  int64_t (*peak_dots)(int64_t rounds, int32_t* sink);
+  float (*read_memory)(const uint8_t* data, size_t bytes);
 };
 
 // The scratch one attention call needs, in floats.

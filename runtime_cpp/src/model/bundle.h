@@ -37,6 +37,9 @@ class Bundle {
   const ModelSpec& spec() const { return manifest_.spec; }
   const TokenizerInfo& tokenizer() const { return manifest_.tokenizer; }
 
+  // All of target.weights, as mapped.
+  std::span<const uint8_t> weights() const { return weights_; }
+
   // The path of a file that the manifest lists; empty for an empty name (an optional file that the
   // bundle lacks), so that file_path(manifest().onnx_file) is empty or a path.
   std::string file_path(std::string_view name) const;

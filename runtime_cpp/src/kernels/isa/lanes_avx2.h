@@ -137,6 +137,18 @@ constexpr int dot_bias() {
 #endif
   return kInt8 ? 128 : 8;
 }
+inline int64_t peak_dots(int64_t rounds, int32_t* sink) {
+  constexpr int kChains = 10;
+  const __m256i x = _mm256_set1_epi32(static_cast<int32_t>(rounds));
+  __m256i sums[kChains];
+  for (__m256i& sum : sums) sum = x;
+  for (int64_t round = 0; round < rounds; ++round) {
+#pragma GCC unroll 10
+    for (int i = 0; i < kChains; ++i) sums[i] = dot_quad(sums[i], sums[i], x);
+  }
+  for (const __m256i& sum : sums) *sink += _mm256_extract_epi32(sum, 0);
+  return rounds * kChains * 32;
+}
 inline void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
 
 inline constexpr int kRowBlock = 4;

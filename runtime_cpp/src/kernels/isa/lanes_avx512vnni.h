@@ -96,6 +96,18 @@ template <bool kInt8>
 constexpr int dot_bias() {
   return kInt8 ? 128 : 8;
 }
+inline int64_t peak_dots(int64_t rounds, int32_t* sink) {
+  constexpr int kChains = 12;
+  const __m512i x = _mm512_set1_epi32(static_cast<int32_t>(rounds));
+  __m512i sums[kChains];
+  for (__m512i& sum : sums) sum = x;
+  for (int64_t round = 0; round < rounds; ++round) {
+#pragma GCC unroll 12
+    for (int i = 0; i < kChains; ++i) sums[i] = _mm512_dpbusd_epi32(sums[i], x, x);
+  }
+  for (const __m512i& sum : sums) *sink += _mm512_reduce_add_epi32(sum);
+  return rounds * kChains * 64;
+}
 inline void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T1); }
 
 inline constexpr int kRowBlock = 4;

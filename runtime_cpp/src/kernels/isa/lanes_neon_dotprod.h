@@ -136,6 +136,18 @@ template <bool kInt8>
 constexpr int dot_bias() {
   return kInt8 ? 0 : 8;
 }
+inline int64_t peak_dots(int64_t rounds, int32_t* sink) {
+  constexpr int kChains = 16;
+  const int8x16_t x = vdupq_n_s8(static_cast<int8_t>(rounds));
+  int32x4_t sums[kChains];
+  for (int32x4_t& sum : sums) sum = vdupq_n_s32(0);
+  for (int64_t round = 0; round < rounds; ++round) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kChains; ++i) sums[i] = vdotq_s32(sums[i], x, x);
+  }
+  for (const int32x4_t& sum : sums) *sink += vaddvq_s32(sum);
+  return rounds * kChains * 16;
+}
 inline void prefetch(const void* p) { __builtin_prefetch(p); }
 
 inline constexpr int kRowBlock = 4;

@@ -148,6 +148,16 @@ template <bool kInt8>
 constexpr int dot_bias() {
   return kInt8 ? 128 : 8;
 }
+// Multiply-accumulates of int8 a machine does when nothing else stands in the way: `rounds` rounds
+// of dot products of registers. Returns their number; `sink` keeps the compiler from dropping them.
+inline int64_t peak_dots(int64_t rounds, int32_t* sink) {
+  int32_t sums[16] = {};
+  for (int64_t round = 0; round < rounds; ++round) {
+    for (int i = 0; i < 16; ++i) sums[i] += static_cast<int32_t>(round) * i;
+  }
+  for (const int32_t sum : sums) *sink += sum;
+  return rounds * 16;
+}
 inline void prefetch(const void*) {}
 
 inline constexpr int kRowBlock = 4;    // rows a linear serves at once

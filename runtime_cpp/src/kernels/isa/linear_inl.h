@@ -26,7 +26,8 @@ struct Ahead {
 // kParts parts of 32 inputs.
 template <int kRows, int kPanels, int kBits, bool kMin, int kParts>
 [[gnu::noinline]] void panel_rows(const LinearWeights& weights, const uint8_t* first_panel,
-                       const QuantizedRows& x, int row, Ahead& ahead, Lanes (*sums)[kPanels]) {
+                                  const QuantizedRows& x, int row, Ahead& ahead,
+                                  Lanes (*sums)[kPanels]) {
   constexpr bool kInt8 = kBits == 8;
   constexpr size_t kCodeBytes = size_t{32} * kPanel * kBits / 8;
   constexpr size_t kTailBytes = kPanel * 2 * (kMin ? 2 : 1);

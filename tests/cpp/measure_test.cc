@@ -1,0 +1,43 @@
+#include <gtest/gtest.h>
+
+#include "make_test_bundle.h"
+#include "measure/machine.h"
+#include "measure/model_cost.h"
+#include "model/native.h"
+
+namespace sapwood {
+namespace {
+
+TEST(Measure, TheMachinesLimitsArePositive) {
+  ThreadTeam team(2);
+  const std::vector<uint8_t> memory(1 << 20);
+  EXPECT_GT(read_bandwidth(memory, team), 0.0);
+  EXPECT_GT(int8_peak(team), 0.0);
+}
+
+TEST(Measure, ACostCoversEveryLinearLayerOnce) {
+  const auto path = write_test_bundle(test_bundle_options("gemma3"));
+  ASSERT_TRUE(path.ok());
+  auto opened = Bundle::open(path.value());
+  ASSERT_TRUE(opened.ok());
+  const auto bundle = std::make_shared<const Bundle>(std::move(opened).value());
+  auto model = open_native_model(bundle, {2, 8});
+  ASSERT_TRUE(model.ok());
+  ModelCost cost(bundle, 2, 8, 32);
+
+  const ModelSpec& spec = bundle->spec();
+  const double layer =
+      static_cast<double>(spec.hidden_size) *
+      (spec.head_dim * (2 * spec.heads + 2 * spec.kv_heads) + 3 * spec.intermediate_size);
+  EXPECT_EQ(layer * spec.layers + static_cast<double>(spec.vocabulary_size) * spec.hidden_size,
+            cost.linear_multiplies());
+  EXPECT_LE(cost.linear_bytes(), static_cast<double>(cost.weights().size()));
+  EXPECT_GT(cost.linears(3), 0.0);
+  EXPECT_GT(cost.attention(8, 32), 0.0);
+  EXPECT_GT(cost.model(*model.value(), 8, 32).value(), 0.0);
+  EXPECT_GT(cost.prefill(*model.value(), 30).value(), 0.0);
+  EXPECT_FALSE(cost.model(*model.value(), 9, 16).ok()) << "more rows than the model takes";
+}
+
+}  // namespace
+}  // namespace sapwood

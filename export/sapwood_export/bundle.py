@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,14 @@ Progress = Callable[[str, int, int], None]
 
 _READ_SIZE = 1 << 22
 
+_NEEDED: dict[str, type] = {
+    "target.spec": dict,
+    "target.tensors": dict,
+    "target.weights": str,
+    "tokenizer.file": str,
+    "files": list,
+}
+
 
 def read_manifest(bundle: Path) -> Manifest:
     """The manifest of a bundle, after the checks that need no other file."""
@@ -50,12 +58,13 @@ def read_manifest(bundle: Path) -> Manifest:
             f"{path}: schema version {version} is newer than this Sapwood, which reads up to "
             f"{SCHEMA_VERSION}; update Sapwood"
         )
-    for keys in (("target", "spec"), ("target", "tensors"), ("target", "weights"), ("files",)):
+    for keys, kind in _NEEDED.items():
         value: Any = manifest
-        for key in keys:
+        for key in keys.split("."):
             value = value.get(key) if isinstance(value, dict) else None
-        if value is None:
-            raise SapwoodError(f"{path}: '{'.'.join(keys)}' is missing; export the model again")
+        if not isinstance(value, kind):
+            what = "is missing" if value is None else f"is {value!r}, which it cannot be"
+            raise SapwoodError(f"{path}: '{keys}' {what}; export the model again")
     result: Manifest = manifest
     return result
 
@@ -93,7 +102,7 @@ def verify_bundle(bundle: Path, progress: Progress | None = None) -> Manifest:
             )
     ModelSpec.from_manifest(manifest["target"]["spec"])
     listed = {name for name, _, _ in entries}
-    for needed in (manifest["target"]["weights"], (manifest.get("tokenizer") or {}).get("file")):
+    for needed in (manifest["target"]["weights"], manifest["tokenizer"]["file"]):
         if needed not in listed:
             raise SapwoodError(f"{bundle}: '{needed}' is not in the manifest's list of files")
     weights_size = (bundle / manifest["target"]["weights"]).stat().st_size
@@ -136,8 +145,8 @@ def _file_entry(bundle: Path, entry: Any) -> tuple[str, int, str]:
     name, size, checksum = values.get("name"), values.get("bytes"), values.get("sha256")
     if not (isinstance(name, str) and isinstance(size, int) and isinstance(checksum, str)):
         raise SapwoodError(f"{bundle}: the manifest's list of files is damaged: {entry!r}")
-    path = PurePosixPath(name)
-    if path.is_absolute() or ".." in path.parts or name in ("", ".", MANIFEST):
+    plain = name.isprintable() and not set(name) & set("/\\:") and len(name.encode()) <= 255
+    if not plain or name in ("", ".", "..", MANIFEST):
         raise SapwoodError(f"{bundle}: the manifest lists '{name}', which is outside the bundle")
     return name, size, checksum
 

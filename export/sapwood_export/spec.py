@@ -64,8 +64,13 @@ class ModelSpec:
             raise SapwoodError(
                 f"the manifest's spec has an unknown entry '{name}': update Sapwood or export again"
             )
-        sliding = tuple(bool(entry) for entry in values["layer_is_sliding"])
-        spec = ModelSpec(**{**values, "layer_is_sliding": sliding})
+        for name, field_ in ModelSpec.__dataclass_fields__.items():
+            if not _has_kind(values[name], str(field_.type)):
+                raise SapwoodError(
+                    f"the manifest's spec: '{name}' is {values[name]!r}, which it cannot be: "
+                    "export the model again"
+                )
+        spec = ModelSpec(**{**values, "layer_is_sliding": tuple(values["layer_is_sliding"])})
         spec.check("the manifest")
         return spec
 
@@ -125,6 +130,20 @@ class ModelSpec:
         ):
             if not (math.isfinite(value) and value > 0):
                 raise SapwoodError(f"{where}: {name} is {value}, must be positive and finite")
+
+
+_LARGEST = 2**31 - 1  # of any integer: the runtime's are 32 bits
+
+
+def _has_kind(value: Any, kind: str) -> bool:
+    """Whether a JSON value can be a field of this type, as the class above spells it."""
+    if kind == "int":
+        return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _LARGEST
+    if kind == "float":
+        return isinstance(value, float) or _has_kind(value, "int")
+    if kind == "tuple[bool, ...]":
+        return isinstance(value, list) and all(isinstance(entry, bool) for entry in value)
+    return isinstance(value, {"str": str, "bool": bool}[kind])
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,8 @@ class _Keys:
                     "which Sapwood does not support"
                 )
             value = distinct[0].item()
+        if not math.isfinite(value):
+            raise SapwoodError(f"{self._path}: '{self._prefix}{key}' is {value}, not finite")
         return float(value)
 
     def integer(self, key: str, default: int | None = None) -> int:

@@ -59,6 +59,8 @@ class Config:
             raise SapwoodError(f"{self.where}: '{key}' is missing")
         if not isinstance(value, (int, float)) or isinstance(value, bool):
             raise SapwoodError(f"{self.where}: '{key}' is {value!r}, not a number")
+        if isinstance(value, int) and abs(value) >= 2**63:
+            raise SapwoodError(f"{self.where}: '{key}' is an integer of more than 64 bits")
         if not math.isfinite(value):
             raise SapwoodError(f"{self.where}: '{key}' is {value}, not finite")
         return float(value)

@@ -52,4 +52,5 @@ NB_MODULE(_runtime, module) {
   sapwood::python::bind_model(module);
   sapwood::python::bind_draft(module);
   sapwood::python::bind_engine(module);
+  sapwood::python::bind_measure(module);
 }

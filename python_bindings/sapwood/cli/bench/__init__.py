@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from sapwood.cli.bench import decode
+from sapwood.cli.bench import decode, kernels
 
 app = typer.Typer(
     help="Measure speed. Modes and hosts are interleaved in one run, so that drift hits all alike.",
@@ -13,3 +13,4 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 app.command("decode", epilog=decode.EXAMPLE)(decode.decode)
+app.command("kernels", epilog=kernels.EXAMPLE)(kernels.kernels)

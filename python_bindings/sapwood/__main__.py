@@ -1,0 +1,5 @@
+"""``python -m sapwood`` is the ``sapwood`` command."""
+
+from sapwood.cli.main import main
+
+main()

@@ -1,0 +1,193 @@
+"""``sapwood bench kernels``: what N rows cost, against one row and against the machine's limits."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from sapwood.cli.common import (
+    BundleArgument,
+    JsonOption,
+    ThreadsOption,
+    messages_console,
+    output_console,
+    print_json,
+)
+from sapwood.errors import SapwoodError
+
+if TYPE_CHECKING:
+    from sapwood._runtime import Model, ModelCost
+
+EXAMPLE = "Example:  sapwood bench kernels --threads 2 --plot cost.png --json"
+
+ROWS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+CONTEXTS = (128, 1024)
+PREFILL_TOKENS = 512
+
+
+def kernels(
+    bundle: BundleArgument = None,
+    threads: ThreadsOption = None,
+    repeats: Annotated[
+        int, typer.Option(min=1, max=1000, help="Rounds over all measurements; medians are shown.")
+    ] = 11,
+    hosts: Annotated[
+        str, typer.Option(help="Hosts that run the whole model, separated by commas.")
+    ] = "native",
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Also draw cost against rows, with the machine's limit, to this PNG."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure linears, attention and the whole model for 1 to 64 rows, at 128 and 1,024 tokens.
+
+    The machine's read bandwidth and int8 peak are measured in the same run, and everything is
+    interleaved round by round, so that a drifting machine hits all figures alike.
+    """
+    if plot is not None:
+        from sapwood.cli.bench import kernel_plot
+
+        kernel_plot.check(plot)
+    report = measure(bundle, threads, repeats, [name.strip() for name in hosts.split(",")])
+    if plot is not None:
+        kernel_plot.draw(report, plot)
+    if as_json:
+        print_json(report)
+    else:
+        _print(report)
+
+
+def measure(
+    bundle: str | None, threads: int | None, repeats: int, hosts: list[str]
+) -> dict[str, Any]:
+    """The object that ``--json`` prints."""
+    from sapwood import _runtime
+    from sapwood.hosts import open_model
+    from sapwood.options import default_threads
+    from sapwood.paths import resolve_bundle
+
+    folder = resolve_bundle(bundle)
+    count = threads or default_threads()
+    models = {name: open_model(folder, host=name, threads=count) for name in hosts}
+    cost = _runtime.ModelCost(
+        str(folder), threads=count, max_rows=max(ROWS), max_context=max(*CONTEXTS, PREFILL_TOKENS)
+    )
+    samples: dict[tuple[str, int, int], list[float]] = {}
+    bandwidth: list[float] = []
+    peak: list[float] = []
+    with Progress(
+        TextColumn("measuring"),
+        BarColumn(),
+        TimeRemainingColumn(),
+        console=messages_console(),
+        transient=True,
+        disable=not sys.stderr.isatty(),
+    ) as progress:
+        for number in progress.track(range(repeats + 1)):
+            found = _round(cost, models)
+            if number:  # the first round warms up
+                bandwidth.append(cost.read_bandwidth())
+                peak.append(cost.int8_peak())
+                for key, milliseconds in found.items():
+                    samples.setdefault(key, []).append(milliseconds)
+    return _report(cost, samples, median(bandwidth), max(peak), count)
+
+
+def _round(cost: ModelCost, models: dict[str, Model]) -> dict[tuple[str, int, int], float]:
+    """Every measurement once: (what, rows, context) -> milliseconds."""
+    found: dict[tuple[str, int, int], float] = {}
+    for rows in ROWS:
+        found["linears", rows, 0] = cost.linears(rows)
+        for context in CONTEXTS:
+            found["attention", rows, context] = cost.attention(rows, context)
+            for name, model in models.items():
+                found[_model_name(name), rows, context] = cost.model(model, rows, context)
+    for name, model in models.items():
+        what = _model_name(name).replace("model", "prefill")
+        found[what, PREFILL_TOKENS, 0] = cost.prefill(model, PREFILL_TOKENS)
+    return found
+
+
+def _model_name(host: str) -> str:
+    return "model" if host == "native" else f"model on {host}"
+
+
+def _report(
+    cost: ModelCost,
+    samples: dict[tuple[str, int, int], list[float]],
+    bandwidth: float,
+    peak: float,
+    threads: int,
+) -> dict[str, Any]:
+    from sapwood import _runtime
+
+    medians = {key: median(values) for key, values in samples.items()}
+    results = []
+    for (what, rows, context), milliseconds in sorted(medians.items()):
+        one = medians.get((what, 1, context))
+        # The least time the linear layers need: weights from memory, or arithmetic.
+        limit = 1000 * max(cost.linear_bytes / bandwidth, rows * cost.linear_multiplies / peak)
+        reads_weights = what != "attention"
+        results.append(
+            {
+                "what": what,
+                "rows": rows,
+                "context": context,
+                "threads": threads,
+                "ms": milliseconds,
+                "ratio": milliseconds / one if one else None,
+                "share_of_limit": limit / milliseconds if reads_weights else None,
+                "gigabytes_per_second": cost.linear_bytes / milliseconds / 1e6
+                if reads_weights
+                else None,
+                "gigamultiplies_per_second": rows * cost.linear_multiplies / milliseconds / 1e6
+                if reads_weights
+                else None,
+            }
+        )
+    return {
+        "kernels": _runtime.active_kernels(),
+        "threads": threads,
+        "read_gigabytes_per_second": bandwidth / 1e9,
+        "int8_peak_gigamultiplies_per_second": peak / 1e9,
+        "linear_megabytes": cost.linear_bytes / 1e6,
+        "results": results,
+    }
+
+
+def _print(report: dict[str, Any]) -> None:
+    if not report["results"]:
+        raise SapwoodError("bench kernels: nothing was measured")
+    console = output_console()
+    table = Table(
+        "what", "rows", "context", "ms", "of one row", "GB/s", "GMAC/s", "of the limit", box=None
+    )
+    for result in report["results"]:
+        table.add_row(
+            result["what"],
+            str(result["rows"]),
+            str(result["context"] or "-"),
+            f"{result['ms']:.2f}",
+            _cell(result["ratio"], "{:.2f}x"),
+            _cell(result["gigabytes_per_second"], "{:.1f}"),
+            _cell(result["gigamultiplies_per_second"], "{:.0f}"),
+            _cell(result["share_of_limit"], "{:.0%}"),
+        )
+    console.print(table)
+    console.print(
+        f"{report['kernels']} kernels, {report['threads']} threads; this machine reads "
+        f"{report['read_gigabytes_per_second']:.1f} GB/s and multiplies "
+        f"{report['int8_peak_gigamultiplies_per_second']:.0f} GMAC/s; medians of interleaved rounds",
+        style="dim",
+    )
+
+
+def _cell(value: float | None, pattern: str) -> str:
+    return "-" if value is None else pattern.format(value)

@@ -151,14 +151,15 @@ def run_interruptibly(work: Callable[[], None], cancel: Callable[[], None]) -> N
             failure.append(error)
 
     worker = threading.Thread(target=guarded, name="sapwood-prefill")
-    worker.start()
     try:
+        worker.start()
         # A join without a limit would not let signals through.
         while worker.is_alive():
             worker.join(0.05)
     except BaseException:
         cancel()
-        worker.join()
+        if worker.ident is not None:
+            worker.join()
         raise
     if failure:
         raise failure[0]

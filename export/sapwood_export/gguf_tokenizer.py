@@ -7,6 +7,7 @@ SentencePiece BPE, whose merges follow from the scores; of its users only Gemma 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,10 @@ _QWEN2_SPLIT = (
     _CONTRACTIONS
     + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
+
+
+_SPACE_MARK = "▁"
+_GEMMA_TEXT = re.compile(r"<unused\d+>|<mask>")
 
 
 @dataclass(frozen=True)
@@ -58,10 +63,10 @@ def tokenizer_from_gguf(
     path: Path, metadata: Mapping[str, Any], vocabulary_size: int
 ) -> TokenizerFiles:
     """Builds the tokenizer of a GGUF file from its ``tokenizer.*`` keys."""
-    reader = _Metadata(path, metadata)
     model = metadata.get("tokenizer.ggml.model")
     if model is None:
         raise SapwoodError(f"{path}: the tokenizer is missing: no 'tokenizer.ggml.model'")
+    reader = _Metadata(path, metadata)
     if model == "gpt2":
         pre_name = str(metadata.get("tokenizer.ggml.pre", "default"))
         pre = _PRE_TOKENIZERS.get(pre_name)
@@ -83,7 +88,9 @@ def tokenizer_from_gguf(
     else:
         raise SapwoodError(f"{path}: unknown tokenizer '{model}'; known are gpt2 and llama")
     check_ids(str(path), tokenizer, vocabulary_size)
-    adds_bos = bool(metadata.get("tokenizer.ggml.add_bos_token", adds_bos))
+    declared_bos = metadata.get("tokenizer.ggml.add_bos_token")
+    if isinstance(declared_bos, bool):
+        adds_bos = declared_bos
     special_tokens = {
         name: reader.tokens[token_id]
         for name, token_id in (
@@ -122,13 +129,25 @@ class _Metadata:
         tokens = metadata.get("tokenizer.ggml.tokens")
         if not isinstance(tokens, list) or not tokens:
             raise SapwoodError(f"{path}: the tokenizer is missing: no 'tokenizer.ggml.tokens'")
-        self.tokens: list[str] = tokens
+        self.tokens: list[str] = list(tokens)
         types = metadata.get("tokenizer.ggml.token_type")
         if types is None:
             self.types = [_NORMAL] * len(tokens)
         else:
             self._check_length("token_type", types)
-            self.types = [int(kind) for kind in types]
+            self.types = [int(kind) for kind in np.nan_to_num(types)]
+
+    def restore_gemma(self) -> None:
+        """Undoes what llama.cpp's converter does to Gemma's vocabulary.
+
+        It writes the runs of spaces that the vocabulary fixes as spaces instead of SentencePiece's
+        marks, and calls the unused entries control tokens; in Gemma's tokenizer they are text.
+        """
+        for token_id, token in enumerate(self.tokens):
+            if self.types[token_id] == _USER_DEFINED:
+                self.tokens[token_id] = token.replace(" ", _SPACE_MARK)
+            elif self.types[token_id] == _CONTROL and _GEMMA_TEXT.fullmatch(token):
+                self.types[token_id] = _USER_DEFINED
 
     def _check_length(self, key: str, values: Any) -> None:
         if not isinstance(values, np.ndarray) or len(values) != len(self.tokens):
@@ -211,6 +230,7 @@ def _byte_level_bpe(reader: _Metadata, pre: _PreTokenizer) -> Tokenizer:
 def _gemma_bpe(reader: _Metadata) -> Tokenizer:
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 
+    reader.restore_gemma()
     unknown = reader.token_id("unknown")
     try:
         model = models.BPE(
@@ -223,10 +243,10 @@ def _gemma_bpe(reader: _Metadata) -> Tokenizer:
     except Exception as error:  # the library raises bare Exceptions
         raise SapwoodError(f"{reader.path}: the tokenizer's merges: {error}") from None
     tokenizer = Tokenizer(model)
-    tokenizer.normalizer = normalizers.Replace(" ", "▁")
+    tokenizer.normalizer = normalizers.Replace(" ", _SPACE_MARK)
     tokenizer.pre_tokenizer = pre_tokenizers.Split(" ", behavior="merged_with_previous")
     tokenizer.decoder = decoders.Sequence(
-        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()]
+        [decoders.Replace(_SPACE_MARK, " "), decoders.ByteFallback(), decoders.Fuse()]
     )
     _add_tokens(tokenizer, reader)
     return tokenizer
@@ -250,20 +270,21 @@ def _merges_from_scores(reader: _Metadata) -> list[tuple[str, str]]:
         for cut in range(1, len(piece)):
             left, right = piece[:cut], piece[cut:]
             if left in vocabulary and right in vocabulary:
-                ranked.append((-score, vocabulary[left], vocabulary[right], left, right))
-    ranked.sort(key=lambda entry: entry[:3])
-    return [(left, right) for _, _, _, left, right in ranked]
+                ranked.append((score, left, right))
+    # Within a piece the longer left part first: how the published Gemma tokenizers are ordered.
+    ranked.sort(key=lambda entry: (entry[0], len(entry[1]), len(entry[2])), reverse=True)
+    return [(left, right) for _, left, right in ranked]
 
 
 def _add_tokens(tokenizer: Tokenizer, reader: _Metadata) -> None:
     """Control tokens are special; those the author defined are matched whole, but are text."""
     from tokenizers import AddedToken
 
-    for kinds, special in (((_CONTROL, _UNKNOWN), True), ((_USER_DEFINED,), False)):
+    for wanted, special in ((_CONTROL, True), (_USER_DEFINED, False)):
         tokens = [
             AddedToken(token, normalized=False, special=special)
             for token, kind in zip(reader.tokens, reader.types, strict=True)
-            if kind in kinds
+            if kind == wanted or (special and kind == _UNKNOWN)
         ]
         # One call for all: each call rebuilds the matcher of every added token.
         add = tokenizer.add_special_tokens if special else tokenizer.add_tokens

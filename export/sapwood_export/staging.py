@@ -42,6 +42,9 @@ def check_output(output: Path, *, force: bool) -> None:
     """Refuses an output that may not be written, before any work is done."""
     if not output.name:
         raise SapwoodError(f"{output}: not a name for a new folder")
+    ancestor = next(parent for parent in output.parents if os.path.lexists(parent))
+    if not ancestor.is_dir():
+        raise SapwoodError(f"{output}: {ancestor} is not a folder; choose another output")
     if not os.path.lexists(output):
         return
     if not output.is_dir():

@@ -57,6 +57,7 @@ def tokenizer_from_folder(
     tokenizer.no_padding()
     special_tokens = _special_tokens({**special_map, **config})
     _add_declared_tokens(path, tokenizer, config, special_tokens)
+    tokenizer = _without_unembedded_tokens(tokenizer, vocabulary_size)
     check_ids(str(path), tokenizer, vocabulary_size)
     eos = list(_ids(str(folder), eos_declarations))
     if "eos_token" in special_tokens:
@@ -185,6 +186,25 @@ def _add_declared_tokens(
         if content not in known and tokenizer.token_to_id(content) is not None:
             tokenizer.add_special_tokens([AddedToken(content, normalized=False, special=True)])
             known.add(content)
+
+
+def _without_unembedded_tokens(tokenizer: Tokenizer, vocabulary_size: int) -> Tokenizer:
+    """Leaves out special tokens past the embedding's end: in a text model, those of other inputs.
+
+    Gemma 3's small models share their tokenizer with those that see, and so name one token more
+    than they embed.
+    """
+    from tokenizers import Tokenizer
+
+    added = tokenizer.get_added_tokens_decoder()
+    outside = {number for number, token in added.items() if number >= vocabulary_size}
+    if not outside or not all(added[number].special for number in outside):
+        return tokenizer
+    description = json.loads(tokenizer.to_str())
+    description["added_tokens"] = [
+        token for token in description["added_tokens"] if token["id"] not in outside
+    ]
+    return Tokenizer.from_str(json.dumps(description))
 
 
 def _prepended_bos(

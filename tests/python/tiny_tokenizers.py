@@ -11,7 +11,7 @@ CORPUS = (
     "The tree grows in the forest, and the forest grows with the tree. It's what we'll see there.\n"
     "A small model proposes tokens; the large model checks them all in one pass.  Indentation\n"
     "    matters    in code: for i in range(10): print(i, 'hello', \"world\")\n"
-    "Numbers such as 3.14159, 2026 and 1,000,000 are split into digits. Größe, naïve, 森林 и дерево.\n"
+    "Numbers such as 3.14159, 2026 and 1,000,000 are split into digits. Größe, 森林, дерево.\n"
 ) * 3
 SPECIAL_TOKENS = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 

@@ -31,6 +31,8 @@ _CUTS = (
     (0.07, 0.07),
 )
 
+_SMALLEST = 1e-30  # far below what fp16 scales can tell from zero
+
 Floats = NDArray[np.float32]
 
 
@@ -125,7 +127,7 @@ def _reciprocal(scales: NDArray[np.float16]) -> Floats:
 
 
 def _safe_divide(numerator: Floats, denominator: Floats) -> Floats:
-    """numerator / denominator, 0 where the denominator is 0."""
+    """numerator / denominator, 0 where the denominator is so small that it might overflow."""
     quotient = np.zeros_like(numerator)
-    np.divide(numerator, denominator, out=quotient, where=denominator != 0)
+    np.divide(numerator, denominator, out=quotient, where=np.abs(denominator) > _SMALLEST)
     return quotient

@@ -73,6 +73,13 @@ class GgufFile:
         self.tensors: dict[str, GgufTensorInfo] = {}
         self._read_header()
 
+    def integer(self, key: str, default: int) -> int:
+        """A whole number of the metadata."""
+        value = self.metadata.get(key, default)
+        if not isinstance(value, int):
+            raise SapwoodError(f"{self.path}: '{key}' is not a whole number")
+        return value
+
     def _refuse_short_file(self, start: bytes) -> None:
         if start == MAGIC:
             raise SapwoodError(f"{self.path}: truncated: {self.size} bytes are no GGUF header")
@@ -135,6 +142,12 @@ class GgufFile:
             raise SapwoodError(f"{self.path}: GGUF version {version}, known are 2 and 3")
         tensors = self._integer("Q", "the number of tensors")
         pairs = self._integer("Q", "the number of keys")
+        for count, smallest, what in ((tensors, 24, "tensors"), (pairs, 13, "keys")):
+            if count * smallest > self.size:
+                raise SapwoodError(
+                    f"{self.path}: claims {count} {what}, more than a file of {self.size} bytes "
+                    "can hold: damaged; download it again"
+                )
         for index in range(pairs):
             key = self._string(f"key {index}")
             value_type = self._integer("I", f"the type of '{key}'")

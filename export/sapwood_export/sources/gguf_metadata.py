@@ -51,6 +51,12 @@ class _Keys:
             raise SapwoodError(f"{self._path}: '{self._prefix}{key}' is {value}, no whole number")
         return int(value)
 
+    def size(self, key: str, default: int | None = None) -> int:
+        value = self.integer(key, default)
+        if value < 1:
+            raise SapwoodError(f"{self._path}: '{self._prefix}{key}' is {value}, must be positive")
+        return value
+
 
 def read_spec(
     path: Path,
@@ -78,11 +84,9 @@ def read_spec(
             raise SapwoodError(f"{path}: {key} is set, which no family known here uses")
     if keys.integer("expert_count", 0) > 1:
         raise SapwoodError(f"{path}: a mixture of experts, which Sapwood does not support")
-    hidden, heads = keys.integer("embedding_length"), keys.integer("attention.head_count")
-    layers = keys.integer("block_count")
-    if heads < 1 or layers < 1:
-        raise SapwoodError(f"{path}: {heads} attention heads in {layers} layers")
-    head_dim = keys.integer("attention.key_length", hidden // heads)
+    hidden, heads = keys.size("embedding_length"), keys.size("attention.head_count")
+    layers = keys.size("block_count")
+    head_dim = keys.size("attention.key_length", hidden // heads)
     if keys.integer("attention.value_length", head_dim) != head_dim:
         raise SapwoodError(f"{path}: keys and values of different length are not supported")
     if keys.integer("rope.dimension_count", head_dim) != head_dim:
@@ -94,14 +98,14 @@ def read_spec(
         scale = (hidden / heads) ** -0.5
     spec = ModelSpec(
         family=architecture,
-        vocabulary_size=vocabulary or keys.integer("vocab_size"),
+        vocabulary_size=vocabulary or keys.size("vocab_size"),
         hidden_size=hidden,
-        intermediate_size=keys.integer("feed_forward_length"),
+        intermediate_size=keys.size("feed_forward_length"),
         layers=layers,
         heads=heads,
-        kv_heads=keys.integer("attention.head_count_kv", heads),
+        kv_heads=keys.size("attention.head_count_kv", heads),
         head_dim=head_dim,
-        context_length=keys.integer("context_length"),
+        context_length=keys.size("context_length"),
         norm_epsilon=keys.number("attention.layer_norm_rms_epsilon"),
         attention_scale=scale,
         embedding_scale=hidden**0.5 if gemma else 1.0,
@@ -115,20 +119,25 @@ def read_spec(
     )
     spec.check(str(path))
     rope = _rope(path, keys, head_dim, rope_factors, 1e6 if gemma else 1e4)
-    local_base = keys.number("rope.freq_base_swa", GEMMA3_LOCAL_BASE)
+    local_base = _base(path, keys.number("rope.freq_base_swa", GEMMA3_LOCAL_BASE))
     return spec, rope, Rope(base=local_base) if any(sliding) else None
 
 
 def _sliding(path: Path, keys: _Keys, layers: int) -> tuple[int, tuple[bool, ...]]:
-    window = keys.integer("attention.sliding_window")
-    pattern = keys.get("attention.sliding_window_pattern", GEMMA3_SLIDING_PATTERN)
+    window = keys.size("attention.sliding_window")
+    pattern = keys.get("attention.sliding_window_pattern")
     if isinstance(pattern, np.ndarray):
         if len(pattern) != layers:
             raise SapwoodError(f"{path}: a sliding pattern of {len(pattern)} for {layers} layers")
         return window, tuple(bool(entry) for entry in pattern)
-    if int(pattern) < 1:
-        raise SapwoodError(f"{path}: a sliding pattern of {pattern}")
-    return window, tuple((layer + 1) % int(pattern) != 0 for layer in range(layers))
+    period = keys.size("attention.sliding_window_pattern", GEMMA3_SLIDING_PATTERN)
+    return window, tuple((layer + 1) % period != 0 for layer in range(layers))
+
+
+def _base(path: Path, base: float) -> float:
+    if base <= 0:
+        raise SapwoodError(f"{path}: a rope base of {base}")
+    return base
 
 
 def _rope(
@@ -138,7 +147,7 @@ def _rope(
     factors: NDArray[np.float32] | None,
     default_base: float,
 ) -> Rope:
-    base = keys.number("rope.freq_base", default_base)
+    base = _base(path, keys.number("rope.freq_base", default_base))
     kind = keys.get("rope.scaling.type", "none")
     factor = keys.number("rope.scaling.factor", 1.0)
     if keys.get("rope.scaling.type") is None and keys.get("rope.scale_linear") is not None:

@@ -127,7 +127,7 @@ def open_gguf(path: Path) -> ModelSource:
         tied_head=tied,
         vocabulary=vocabulary,
         qkv_bias="blk.0.attn_q.bias" in tensors,
-        rope_factors=None if factors is None else factors.read(),
+        rope_factors=None if factors is None else _read_vector(factors),
     )
     file_names = {name: _file_name(name) for name in expected_shapes(spec)}
     named: dict[str, SourceTensor] = {}
@@ -175,15 +175,15 @@ def find_shards(path: Path) -> list[Path]:
 def _merge(files: list[GgufFile]) -> dict[str, GgufTensor]:
     merged: dict[str, GgufTensor] = {}
     for number, file in enumerate(files):
-        count = int(file.metadata.get("split.count", 1))
+        count = file.integer("split.count", 1)
         if count != len(files) and not (count == 0 and len(files) == 1):
             raise SapwoodError(
                 f"{file.path}: one of {count} shards by its own account, {len(files)} by its name"
             )
-        if len(files) > 1 and int(file.metadata.get("split.no", -1)) != number:
+        own_number = file.integer("split.no", number)
+        if len(files) > 1 and own_number != number:
             raise SapwoodError(
-                f"{file.path}: shard {int(file.metadata.get('split.no', -1)) + 1} by its own "
-                f"account, {number + 1} by its name"
+                f"{file.path}: shard {own_number + 1} by its own account, {number + 1} by its name"
             )
         for name, info in file.tensors.items():
             if name in merged:
@@ -191,8 +191,8 @@ def _merge(files: list[GgufFile]) -> dict[str, GgufTensor]:
                     f"{file.path}: tensor '{name}' is also in {merged[name].file.path.name}"
                 )
             merged[name] = GgufTensor(file, info)
-    declared = files[0].metadata.get("split.tensors.count")
-    if declared is not None and len(files) > 1 and int(declared) != len(merged):
+    declared = files[0].integer("split.tensors.count", len(merged))
+    if len(files) > 1 and declared != len(merged):
         raise SapwoodError(
             f"{files[0].path}: {declared} tensors declared, the shards hold {len(merged)}"
         )
@@ -207,6 +207,15 @@ def _model_name(path: Path) -> str:
     match = _SPLIT_NAME.match(path.name)
     stem = match["stem"] if match else path.name.removesuffix(".gguf")
     return _NUMBER_FORMAT_SUFFIX.sub("", stem) or stem
+
+
+def _read_vector(tensor: GgufTensor) -> NDArray[np.float32]:
+    if len(tensor.shape) != 1:
+        raise SapwoodError(
+            f"{tensor.file.path}: tensor '{tensor.name}' has shape {list(tensor.shape)}, "
+            "a vector was expected"
+        )
+    return tensor.read()
 
 
 def _file_name(name: str) -> str:

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
@@ -65,16 +66,30 @@ bool same_cache(const KvStore& a, const KvStore& b) {
   return true;
 }
 
+// The library of the wheel in this checkout's virtual environment, unless a variable names another.
+std::string library() {
+  namespace fs = std::filesystem;
+  if (std::getenv("SAPWOOD_ONNXRUNTIME_LIBRARY") != nullptr) return "";
+  std::error_code error;
+  for (const auto& python : fs::directory_iterator(SAPWOOD_SOURCE_DIR "/.venv/lib", error)) {
+    const fs::path folder = python.path() / "site-packages/onnxruntime/capi";
+    for (const auto& file : fs::directory_iterator(folder, error)) {
+      if (file.path().filename().string().starts_with("libonnxruntime.so")) return file.path();
+    }
+  }
+  return "";
+}
+
 // Skips where the library is not there: it is no dependency of the build.
 class OnnxRuntimeHost : public ::testing::Test {
  protected:
   void SetUp() override {
-    const Result<const OrtApi*> api = load_onnxruntime("");
+    const Result<const OrtApi*> api = load_onnxruntime(library());
     if (!api.ok()) GTEST_SKIP() << api.status().message();
   }
 
   static std::unique_ptr<Model> open(const std::shared_ptr<const Bundle>& bundle, int threads = 1) {
-    auto model = open_onnxruntime_model(bundle, {threads, 96, ""});
+    auto model = open_onnxruntime_model(bundle, {threads, 96, library()});
     EXPECT_TRUE(model.ok()) << model.status().message();
     return std::move(model).value();
   }
@@ -85,8 +100,8 @@ class OnnxRuntimeHost : public ::testing::Test {
   }
 
   // What opening that bundle says: one line.
-  static std::string refusal(const std::string& folder, const OnnxRuntimeOptions& options = {}) {
-    const auto model = open_onnxruntime_model(open_bundle(folder), options);
+  static std::string refusal(const std::string& folder, int threads = 1) {
+    const auto model = open_onnxruntime_model(open_bundle(folder), {threads, 8, library()});
     EXPECT_FALSE(model.ok());
     EXPECT_EQ(std::string::npos, model.status().message().find('\n'));
     return model.status().message();
@@ -216,7 +231,7 @@ TEST_F(OnnxRuntimeHost, NamesTheInputOfAGraphThatWasMadeForAnotherModel) {
 TEST_F(OnnxRuntimeHost, RefusesThreadsThatMakeNoSense) {
   const std::string folder = onnx_bundle("llama");
   for (const int threads : {0, -1, 257}) {
-    EXPECT_NE(std::string::npos, refusal(folder, {threads, 8, ""}).find("threads: "));
+    EXPECT_NE(std::string::npos, refusal(folder, threads).find("threads: "));
   }
 }
 

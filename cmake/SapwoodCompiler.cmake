@@ -75,8 +75,13 @@ function(sapwood_isa_sources out)
       message(FATAL_ERROR "${file}: name it after an instruction set: *_<${known}>.cc")
     endif()
     if(matched STREQUAL scalar OR matched IN_LIST SAPWOOD_ISA_SUFFIXES)
-      set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS
-                                  "${SAPWOOD_ISA_FLAGS_${matched}}")
+      set(flags ${SAPWOOD_ISA_FLAGS_${matched}})
+      if(SAPWOOD_SANITIZERS MATCHES undefined AND NOT matched STREQUAL scalar)
+        # Checks between unrolled intrinsics take minutes to compile; the scalar twin, which has the
+        # same indices, keeps them.
+        list(APPEND flags -fno-sanitize=undefined)
+      endif()
+      set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS "${flags}")
       list(APPEND chosen ${file})
     endif()
   endforeach()

@@ -105,6 +105,12 @@ LayerWorkspace::~LayerWorkspace() { delete buffers_; }
 
 namespace {
 
+// A member's panels, in pairs, since the kernels compute two at a time.
+std::pair<int, int> panel_share(const LinearWeights& linear, const ThreadTeam& team, int thread) {
+  const auto [begin, end] = team.share((linear.panels() + 1) / 2, thread);
+  return {2 * begin, std::min(2 * end, linear.panels())};
+}
+
 // Everything one member needs while it works on one layer.
 struct LayerPass {
   const LayerShape& shape;
@@ -142,7 +148,7 @@ struct LayerPass {
   }
 
   void linear(const LinearWeights& linear, const QuantizedRows& x, bool accumulate, float* y) {
-    const auto [begin, end] = team.share(linear.panels(), thread);
+    const auto [begin, end] = panel_share(linear, team, thread);
     kernel.linear(linear, x, rows(), begin, end, accumulate, y, linear.outputs);
     team.barrier();
   }
@@ -287,7 +293,7 @@ void output_head(const float* norm_weight, float norm_epsilon, const LinearWeigh
   const QuantizedRows x = buffers.quantized.rows(hidden_size);
   kernel.quantize_rows(buffers.normed.data(), hidden_size, hidden_size, row_begin, row_end, x);
   team.barrier();
-  const auto [begin, end] = team.share(head.panels(), thread);
+  const auto [begin, end] = panel_share(head, team, thread);
   kernel.linear(head, x, rows, begin, end, false, logits, head.outputs);
   team.barrier();
 }

@@ -111,10 +111,11 @@ inline void for_each_block(const LinearWeights& weights, const QuantizedRows& x,
         row += kRows;
       }
     };
-    step.template operator()<kRowBlock>();
-    if constexpr (kRowBlock > 4) step.template operator()<4>();
-    if constexpr (kRowBlock > 3) step.template operator()<3>();
-    if constexpr (kRowBlock > 2) step.template operator()<2>();
+    if constexpr (kPanels > 1) {  // a lone panel is the last of an odd number: not worth more code
+      if constexpr (kRowBlock >= 4) step.template operator()<4>();
+      if constexpr (kRowBlock >= 3) step.template operator()<3>();
+      if constexpr (kRowBlock >= 2) step.template operator()<2>();
+    }
     step.template operator()<1>();
   }
 }

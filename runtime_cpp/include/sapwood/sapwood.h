@@ -1,0 +1,207 @@
+/* Sapwood's C interface: open a bundle, give it token ids, pull the tokens it answers with.
+ *
+ * A worked example, which prints the answer's ids step by step:
+ *
+ *   sapwood_engine* engine = NULL;
+ *   if (sapwood_engine_open("bundles/smollm2-135m", NULL, &engine) != SAPWOOD_OK) {
+ *     fprintf(stderr, "%s\n", sapwood_last_error());
+ *     return 2;
+ *   }
+ *   sapwood_session* session = NULL;
+ *   sapwood_session_create(engine, NULL, &session);
+ *
+ *   sapwood_generate_options options;
+ *   sapwood_generate_options_init(&options);
+ *   options.max_new_tokens = 64;
+ *   options.temperature = 0.8f;
+ *   options.seed = 7;
+ *   const int32_t prompt[] = {1, 4093, 198};
+ *   sapwood_code code = sapwood_session_start(session, prompt, 3, &options);
+ *   while (code == SAPWOOD_OK) {
+ *     const int32_t* tokens;
+ *     size_t count;
+ *     code = sapwood_session_step(session, &tokens, &count);
+ *     if (code != SAPWOOD_OK || count == 0) break;
+ *     for (size_t i = 0; i < count; ++i) printf("%d ", tokens[i]);
+ *   }
+ *   if (code != SAPWOOD_OK) fprintf(stderr, "%s\n", sapwood_last_error());
+ *
+ *   sapwood_stats stats;
+ *   sapwood_stats_init(&stats);
+ *   sapwood_session_stats(session, &stats);
+ *   printf("%d tokens in %lld steps\n", stats.emitted_tokens, (long long)stats.steps);
+ *   sapwood_session_close(session);
+ *   sapwood_engine_close(engine);
+ *
+ * Rules. Every function that can fail returns a sapwood_code and, on failure, leaves a line for a
+ * person in sapwood_last_error(); no C++ exception leaves the library. Structures are filled by
+ * their _init function, which also records their size, so that a program built against an older
+ * header goes on working. An engine's sessions share its model: use one of them at a time. A
+ * session keeps the model alive, so the two may be closed in either order. Nothing but
+ * sapwood_session_cancel may be called on an object while another thread is inside a call on it.
+ */
+#ifndef SAPWOOD_SAPWOOD_H
+#define SAPWOOD_SAPWOOD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define SAPWOOD_API __attribute__((visibility("default")))
+#else
+#define SAPWOOD_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum sapwood_code {
+  SAPWOOD_OK = 0,
+  SAPWOOD_INVALID_ARGUMENT = 1, /* an option, a prompt that is too long, a null pointer */
+  SAPWOOD_NOT_FOUND = 2,        /* a file or an entry that should be there is not */
+  SAPWOOD_CORRUPT = 3,          /* a file says something that cannot be true */
+  SAPWOOD_UNSUPPORTED = 4,      /* well formed, but not for this build or machine */
+  SAPWOOD_EXHAUSTED = 5,        /* no memory, no slot left */
+  SAPWOOD_CANCELLED = 6,        /* sapwood_session_cancel while the prompt was read */
+  SAPWOOD_INTERNAL = 7          /* a bug of the library */
+} sapwood_code;
+
+typedef enum sapwood_mode {
+  SAPWOOD_PLAIN = 0,  /* one token a step */
+  SAPWOOD_CHAIN = 1,  /* a line of guesses of fixed length */
+  SAPWOOD_FIXED = 2,  /* a tree of guesses of fixed shape */
+  SAPWOOD_DYNAMIC = 3 /* a tree as large as it pays here and now */
+} sapwood_mode;
+
+typedef enum sapwood_stop_reason {
+  SAPWOOD_STOP_NONE = 0,     /* still going, or never started */
+  SAPWOOD_STOP_EOS = 1,      /* an end-of-sequence token was emitted */
+  SAPWOOD_STOP_LENGTH = 2,   /* max_new_tokens were emitted */
+  SAPWOOD_STOP_CONTEXT = 3,  /* prompt and answer fill the context */
+  SAPWOOD_STOP_STOPPED = 4,  /* sapwood_session_finish_at */
+  SAPWOOD_STOP_CANCELLED = 5 /* sapwood_session_cancel */
+} sapwood_stop_reason;
+
+typedef struct sapwood_engine sapwood_engine;   /* a bundle and the host that runs it */
+typedef struct sapwood_session sapwood_session; /* one conversation */
+
+/* "0.1.0". */
+SAPWOOD_API const char* sapwood_version(void);
+
+/* Why this thread's latest failing call failed, one line; "" if none has. Valid until the thread's
+ * next failing call. */
+SAPWOOD_API const char* sapwood_last_error(void);
+
+/* "plain", ... and "eos", ...; "unknown" for values outside the enumerations. */
+SAPWOOD_API const char* sapwood_mode_name(sapwood_mode mode);
+SAPWOOD_API const char* sapwood_stop_reason_name(sapwood_stop_reason reason);
+
+/* ---- engine ---- */
+
+typedef struct sapwood_engine_options {
+  size_t size;                     /* set by sapwood_engine_options_init */
+  const char* host;                /* "native" (default) or "onnxruntime" */
+  int32_t threads;                 /* 0 (default): one for each processor, at most 4 */
+  int32_t verify_checksums;        /* 1 (default): read the whole bundle and compare */
+  const char* onnxruntime_library; /* NULL (default): SAPWOOD_ONNXRUNTIME_LIBRARY or the system's */
+} sapwood_engine_options;
+SAPWOOD_API void sapwood_engine_options_init(sapwood_engine_options* options);
+
+/* Opens the bundle in a folder. options may be NULL. On failure *engine is NULL. */
+SAPWOOD_API sapwood_code sapwood_engine_open(const char* bundle,
+                                             const sapwood_engine_options* options,
+                                             sapwood_engine** engine);
+SAPWOOD_API void sapwood_engine_close(sapwood_engine* engine); /* NULL is allowed */
+
+SAPWOOD_API const char* sapwood_engine_host(const sapwood_engine* engine);
+SAPWOOD_API int32_t sapwood_engine_vocabulary_size(const sapwood_engine* engine);
+SAPWOOD_API int32_t sapwood_engine_context_length(const sapwood_engine* engine);
+
+/* ---- session ---- */
+
+typedef struct sapwood_session_options {
+  size_t size;            /* set by sapwood_session_options_init */
+  int32_t context_length; /* prompt and answer together; 0 (default): what the bundle proposes */
+  int32_t max_tree_nodes; /* guesses verified a step, at most 256 (default 31) */
+} sapwood_session_options;
+SAPWOOD_API void sapwood_session_options_init(sapwood_session_options* options);
+
+/* options may be NULL. On failure *session is NULL. */
+SAPWOOD_API sapwood_code sapwood_session_create(sapwood_engine* engine,
+                                                const sapwood_session_options* options,
+                                                sapwood_session** session);
+SAPWOOD_API void sapwood_session_close(sapwood_session* session); /* NULL is allowed */
+
+typedef struct sapwood_generate_options {
+  size_t size;               /* set by sapwood_generate_options_init */
+  sapwood_mode mode;         /* default SAPWOOD_DYNAMIC; never changes the text */
+  int32_t max_new_tokens;    /* default 128; drafts do not count */
+  float temperature;         /* default 0: greedy */
+  int32_t top_k;             /* default 0: off */
+  float top_p;               /* default 1: off */
+  float min_p;               /* default 0: off */
+  float repetition_penalty;  /* default 1: off */
+  uint64_t seed;             /* default 0 */
+  int32_t ignore_eos;        /* 1: go on after end-of-sequence tokens; default 0 */
+  const int32_t* eos_tokens; /* default NULL: the ones the bundle declares */
+  size_t eos_token_count;
+  int32_t chain_length; /* SAPWOOD_CHAIN, default 4 */
+  int32_t fixed_nodes;  /* SAPWOOD_FIXED, default 15 */
+} sapwood_generate_options;
+SAPWOOD_API void sapwood_generate_options_init(sapwood_generate_options* options);
+
+/* Takes a whole prompt, with any beginning-of-sequence token, and fills the cache with it; the
+ * prefix it shares with the session's text so far is not computed again. options may be NULL. A
+ * refused call leaves the session as it was. */
+SAPWOOD_API sapwood_code sapwood_session_start(sapwood_session* session, const int32_t* prompt,
+                                               size_t prompt_length,
+                                               const sapwood_generate_options* options);
+
+/* One step: *tokens points to the *count tokens it emitted, valid until the next call on the
+ * session. *count is 0 once the answer has ended. */
+SAPWOOD_API sapwood_code sapwood_session_step(sapwood_session* session, const int32_t** tokens,
+                                              size_t* count);
+
+/* Ends the answer after its first `emitted` tokens, as if it had stopped there: for a stop string
+ * found among a step's tokens. */
+SAPWOOD_API sapwood_code sapwood_session_finish_at(sapwood_session* session, int32_t emitted);
+
+/* From any thread: the next step ends the answer, a running start returns SAPWOOD_CANCELLED. */
+SAPWOOD_API void sapwood_session_cancel(sapwood_session* session);
+
+SAPWOOD_API sapwood_stop_reason sapwood_session_stop_reason(const sapwood_session* session);
+
+typedef struct sapwood_stats {
+  size_t size; /* set by sapwood_stats_init */
+  sapwood_mode mode;
+  int32_t prompt_tokens;
+  int32_t reused_prompt_tokens; /* of these, already in the cache */
+  int32_t emitted_tokens;
+  int64_t steps;         /* verify passes that emitted something */
+  int64_t rows_verified; /* over all steps */
+  int64_t drafted_tokens;
+  int64_t accepted_tokens;
+  int32_t peak_kv_slots;
+  double prefill_seconds;
+  double decode_seconds;
+  double draft_seconds;        /* part of decode_seconds */
+  double mean_accepted_length; /* emitted tokens a step */
+  double tokens_per_second;
+  double prompt_tokens_per_second;
+} sapwood_stats;
+SAPWOOD_API void sapwood_stats_init(sapwood_stats* stats);
+
+/* Of the latest answer, finished or not. */
+SAPWOOD_API sapwood_code sapwood_session_stats(const sapwood_session* session,
+                                               sapwood_stats* stats);
+
+/* The latest step's draft tree as JSON (see tree/draft_tree.h), valid until the next call of this
+ * function on the session; NULL, with sapwood_last_error, if there is no memory for it. */
+SAPWOOD_API const char* sapwood_session_tree_json(sapwood_session* session);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* SAPWOOD_SAPWOOD_H */

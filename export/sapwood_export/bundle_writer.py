@@ -26,8 +26,6 @@ from sapwood_export.staging import MANIFEST
 OPERATOR_DOMAIN = "com.endpoint.ai"
 OPERATOR_VERSION = 1
 
-REPACKED, ROUNDED = "repacked", "round-to-nearest"
-
 _READ_SIZE = 1 << 22
 
 
@@ -165,7 +163,7 @@ def _quantization(tensors: Sequence[BundleTensor]) -> dict[str, Any]:
             continue
         parts = {}
         for part in tensor.parts:
-            method = REPACKED if tensor.exact(part) else ROUNDED
+            method = tensor.method(part)
             methods[method] += 1
             source_formats[part.format] += 1
             parts[part.name] = {"format": part.format, "method": method}

@@ -12,12 +12,16 @@ from sapwood.errors import SapwoodError
 from sapwood_export.packing import ALIGNMENT, pack, packed_bytes
 from sapwood_export.quantize.formats import LinearFormat, QuantizedRows
 from sapwood_export.quantize.policy import Quantization
-from sapwood_export.quantize.repack import EXACT, repack
+from sapwood_export.quantize.repack import CODES_KEPT, EXACT, repack
 from sapwood_export.quantize.round_to_nearest import LARGEST_MAGNITUDE, quantize
 from sapwood_export.sources.base import ModelSource, Rows, SourceTensor
 from sapwood_export.spec import PANEL, ModelSpec
 
 CHUNK_NUMBERS = 1 << 23  # weights held as float32 at a time
+
+REPACKED = "repacked"  # exactly
+CODES_REPACKED = "codes-repacked"  # the codes exactly, their scales rounded to fp16
+ROUNDED = "round-to-nearest"
 
 INTERMEDIATE_MULTIPLE = PANEL  # gate and up are interleaved by whole panels
 
@@ -40,9 +44,12 @@ class PackedTensor:
     def size(self) -> int:
         return packed_bytes(self.form, *self.shape)
 
-    def exact(self, part: SourceTensor) -> bool:
-        """Whether the part's codes are taken over as they are."""
-        return (part.format, self.form.name) in EXACT
+    def method(self, part: SourceTensor) -> str:
+        """How a part's rows come into the bundle's format, in the manifest's words."""
+        pair = (part.format, self.form.name)
+        if pair in EXACT:
+            return REPACKED
+        return CODES_REPACKED if pair in CODES_KEPT else ROUNDED
 
     def chunks(self) -> Iterator[NDArray[np.uint8]]:
         """The packed bytes, a few panels at a time."""
@@ -69,7 +76,7 @@ class PackedTensor:
         return QuantizedRows(codes, scales, minima)
 
     def _part_rows(self, part: SourceTensor, rows: Rows) -> QuantizedRows:
-        if self.exact(part):
+        if self.method(part) != ROUNDED:
             blocks = part.read_blocks(rows)
             assert blocks is not None
             return repack(blocks, part.format, self.form.name)

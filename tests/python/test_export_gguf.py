@@ -119,6 +119,17 @@ def test_parts_of_different_formats_share_the_widest_and_the_manifest_says_so(
     assert np.array_equal(actual["layers.0.qkv"][-len(v) :], v)
 
 
+@pytest.mark.parametrize("plain", ["F16", "BF16"])
+def test_plain_numbers_are_widened_exactly(tmp_path: Path, plain: str) -> None:
+    path = tiny_file(tmp_path / "m.gguf", format_of=lambda name: plain)
+    kind = gguf.GGMLQuantizationType[plain]
+    weight = tiny_weights(tiny_config("llama"))["model.layers.0.mlp.down_proj.weight"]
+    expected = gguf.dequantize(gguf.quantize(weight, kind), kind)
+    tensor = open_gguf(path).tensors["layers.0.down"]
+    assert np.array_equal(tensor.read(), expected)
+    assert tensor.read_blocks() is None
+
+
 def test_other_block_formats_are_dequantised_and_rounded(tmp_path: Path) -> None:
     path = tiny_file(tmp_path / "m.gguf", format_of=lambda name: "Q5_1")
     manifest = export(path, tmp_path / "bundle").manifest

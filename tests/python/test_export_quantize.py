@@ -23,7 +23,7 @@ def random_blocks(block_format: str, rows: int, blocks: int, seed: int) -> np.nd
     _, size = gguf.GGML_QUANT_SIZES[kind]
     generator = np.random.default_rng(seed)
     raw = generator.integers(0, 256, (rows, blocks, size), dtype=np.uint8)
-    halves = 2 if block_format == "Q4_1" else 1
+    halves = 2 if block_format in ("Q4_1", "Q4_K") else 1
     scales = generator.standard_normal((rows, blocks, halves)).astype(np.float16)
     raw[..., : 2 * halves] = scales.view(np.uint8).reshape(rows, blocks, -1)
     return raw.reshape(rows, -1)
@@ -37,6 +37,21 @@ def test_repacked_blocks_have_exactly_the_values_gguf_gives_them(
     expected = gguf.dequantize(raw, gguf.GGMLQuantizationType[block_format])
     form = FORMATS[name]
     assert np.array_equal(repack(raw, block_format, name).dequantize(form), expected)
+
+
+def test_q4_k_keeps_its_codes_and_loses_only_what_rounding_a_scale_loses() -> None:
+    raw = random_blocks("Q4_K", 40, 3, seed=1)
+    kind = gguf.GGMLQuantizationType.Q4_K
+    form = FORMATS["int4_g32_min"]
+    rows = repack(raw, "Q4_K", form.name)
+    expected = gguf.dequantize(raw, kind)
+    step = np.repeat(np.abs(rows.scales.astype(np.float32)), 32, axis=1)
+    least = np.repeat(np.abs(rows.minima.astype(np.float32)), 32, axis=1)
+    error = np.abs(rows.dequantize(form) - expected)
+    # fp16 rounds to 11 bits: half a unit in the last of the scale, fifteen times, and the minimum.
+    assert np.all(error <= (15 * step + least) * 2.0**-11)
+    again = quantize(expected, form).dequantize(form)
+    assert np.square(again - expected).sum() > 100 * np.square(error).sum()
 
 
 def test_a_pair_of_formats_that_is_not_exact_is_refused() -> None:

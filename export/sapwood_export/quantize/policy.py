@@ -19,6 +19,7 @@ FLOAT_FORMAT = "int4_g32_min"  # of weights that come as plain numbers
 _KEPT = {
     "Q4_0": "int4_g32",
     "Q4_1": "int4_g32_min",
+    "Q4_K": "int4_g32_min",
     "Q5_0": "int8_g32",
     "Q5_1": "int8_g32",
     "Q5_K": "int8_g32",

@@ -16,7 +16,9 @@ if(NOT CMAKE_BUILD_TYPE AND NOT sapwood_multi_config)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, RelWithDebInfo (keeps assertions) or Debug" FORCE)
 endif()
 set(CMAKE_CXX_FLAGS_RELEASE "-O3 -DNDEBUG")
-set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g")  # the sanitizer presets: assertions stay on
+if(CMAKE_CXX_FLAGS_RELWITHDEBINFO STREQUAL "-O2 -g -DNDEBUG")
+  set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g")  # assertions stay on
+endif()
 
 find_program(SAPWOOD_CCACHE ccache)
 if(SAPWOOD_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
@@ -76,10 +78,10 @@ function(sapwood_isa_sources out)
     endif()
     if(matched STREQUAL scalar OR matched IN_LIST SAPWOOD_ISA_SUFFIXES)
       set(flags ${SAPWOOD_ISA_FLAGS_${matched}})
-      if(SAPWOOD_SANITIZERS MATCHES undefined AND NOT matched STREQUAL scalar)
-        # Checks between unrolled intrinsics take minutes to compile; the scalar twin, which has the
-        # same indices, keeps them.
-        list(APPEND flags -fno-sanitize=undefined)
+      if(SAPWOOD_SANITIZERS AND NOT matched STREQUAL scalar)
+        # Instrumented and unrolled, these would take minutes each to compile. The scalar twin, which
+        # has the same indices, keeps every check.
+        list(APPEND flags -g0 -fno-sanitize=undefined -fno-sanitize-address-use-after-scope)
       endif()
       set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS "${flags}")
       list(APPEND chosen ${file})

@@ -6,6 +6,7 @@ import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
 
+from sapwood import __version__
 from sapwood.errors import SapwoodError
 from sapwood_export.bundle import Manifest, Progress
 from sapwood_export.bundle_writer import (
@@ -22,8 +23,8 @@ from sapwood_export.quantize.policy import AUTOMATIC, Quantization
 from sapwood_export.sources import open_source
 from sapwood_export.staging import check_output, check_space, staged_folder
 
-VERSION = "0.1.0"
 FORMATS = ("native", "onnx")
+ONNX_PACKAGES = ("torch", "onnx", "onnxscript", "onnxsim")  # beyond those of the native format
 DEFAULT_CONTEXT_LENGTH = 2048
 
 _SPARE_BYTES = 1 << 20  # for the manifest and the file system
@@ -74,7 +75,7 @@ def export(
         check_space(folder, weights_size(tensors) + len(model.tokenizer.json_bytes) + _SPARE_BYTES)
         files = [write_weights(folder, tensors, progress), *write_tokenizer(folder, model)]
         manifest = make_manifest(
-            model, tensors, files, sapwood_version=VERSION, context_length=length
+            model, tensors, files, sapwood_version=__version__, context_length=length
         )
         write_manifest(folder, manifest)
         if format == "onnx":
@@ -91,9 +92,9 @@ def export(
 
 
 def _require_onnx() -> None:
-    missing = [name for name in ("torch", "onnx") if importlib.util.find_spec(name) is None]
+    missing = [name for name in ONNX_PACKAGES if importlib.util.find_spec(name) is None]
     if missing:
         raise SapwoodError(
-            f"the ONNX format needs {' and '.join(missing)}: pip install 'sapwood[onnx]', "
+            f"the ONNX format needs {', '.join(missing)}: pip install 'sapwood[onnx]', "
             "or export with --format native"
         )

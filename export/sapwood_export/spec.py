@@ -17,6 +17,7 @@ ACTIVATIONS = ("silu", "gelu_tanh")
 
 INPUT_MULTIPLE = 32  # weights and activations are quantised in groups of 32 inputs
 PANEL = 16  # outputs a panel: gate and up are interleaved by panels
+LARGEST_LAYERS = 4096  # far above any model; a damaged file may claim billions
 HEAD_MULTIPLE = 16  # the attention kernels take head dimensions in vectors of 16
 
 
@@ -92,6 +93,7 @@ class ModelSpec:
         ):
             if int(getattr(self, name)) < 1:
                 raise SapwoodError(f"{where}: {name} is {getattr(self, name)}, must be positive")
+        check_layers(self.layers, where)
         if self.family not in FAMILIES:
             raise SapwoodError(
                 f"{where}: unknown family '{self.family}'; known are {', '.join(FAMILIES)}"
@@ -144,6 +146,12 @@ def _has_kind(value: Any, kind: str) -> bool:
     if kind == "tuple[bool, ...]":
         return isinstance(value, list) and all(isinstance(entry, bool) for entry in value)
     return isinstance(value, {"str": str, "bool": bool}[kind])
+
+
+def check_layers(layers: int, where: str) -> None:
+    """Refuses a number of layers that would make everything listed by layer huge."""
+    if not 1 <= layers <= LARGEST_LAYERS:
+        raise SapwoodError(f"{where}: {layers} layers; 1 to {LARGEST_LAYERS} are possible")
 
 
 @dataclass(frozen=True)

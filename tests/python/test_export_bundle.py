@@ -374,7 +374,7 @@ def test_without_torch_the_onnx_format_says_what_to_install(
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     message = refusal(lambda: export(model, tmp_path / "bundle", format="onnx"))
-    assert "needs torch and onnx: pip install 'sapwood[onnx]'" in message
+    assert "needs torch, onnx, onnxscript, onnxsim: pip install 'sapwood[onnx]'" in message
 
 
 def test_exporting_a_native_bundle_imports_neither_torch_nor_onnx(

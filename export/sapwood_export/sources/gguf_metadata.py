@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood.errors import SapwoodError
-from sapwood_export.spec import FAMILIES, ModelSpec, Rope
+from sapwood_export.spec import FAMILIES, ModelSpec, Rope, check_layers
 
 GEMMA3_SLIDING_PATTERN = 6  # every sixth layer sees all; the files do not say so
 GEMMA3_LOCAL_BASE = 10000.0
@@ -86,6 +86,7 @@ def read_spec(
         raise SapwoodError(f"{path}: a mixture of experts, which Sapwood does not support")
     hidden, heads = keys.size("embedding_length"), keys.size("attention.head_count")
     layers = keys.size("block_count")
+    check_layers(layers, str(path))
     head_dim = keys.size("attention.key_length", hidden // heads)
     if keys.integer("attention.value_length", head_dim) != head_dim:
         raise SapwoodError(f"{path}: keys and values of different length are not supported")

@@ -27,7 +27,7 @@ SINGLE = "model.safetensors"
 
 _PREFIXES = ("model.", "", "model.language_model.", "language_model.model.")
 _HEADS = ("lm_head.weight", "language_model.lm_head.weight")
-_OTHER_TOWERS = ("vision_tower.", "multi_modal_projector.")
+_OTHER_TOWERS = ("vision_tower", "multi_modal_projector")
 _COMPUTED = ".rotary_emb.inv_freq"  # old checkpoints carry it; it follows from the configuration
 
 _MODEL_NAMES = {"embedding": "embed_tokens.weight", "final_norm": "norm.weight"}
@@ -73,12 +73,14 @@ def open_folder(folder: Path) -> ModelSource:
         tensor = tensors.pop(file_name, None)
         if tensor is not None:
             named[name] = tensor
-    unexpected = []
-    for name in tensors:
-        if name.startswith(tuple(start + tower for tower in _OTHER_TOWERS for start in _PREFIXES)):
-            notes.append(f"left out {name}: not part of the language model")
-        elif not name.endswith(_COMPUTED):
-            unexpected.append(name)
+    for tower in _OTHER_TOWERS:
+        starts = tuple(start + tower + "." for start in _PREFIXES)
+        others = [name for name in tensors if name.startswith(starts)]
+        for name in others:
+            del tensors[name]
+        if others:
+            notes.append(f"left out {len(others)} tensors of {tower}, which is for pictures")
+    unexpected = [name for name in tensors if not name.endswith(_COMPUTED)]
     refuse_unexpected(str(folder), unexpected, spec.family)
     check_tensors(str(folder), spec, named, file_names)
     _check_tied_head(folder, spec, named, notes)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sapwood.errors import SapwoodError
-from sapwood_export.spec import FAMILIES, ModelSpec, Rope
+from sapwood_export.spec import FAMILIES, ModelSpec, Rope, check_layers
 
 _FAMILY_OF_TYPE = {
     "llama": "llama",
@@ -92,8 +92,9 @@ def read_spec(path: Path, values: Mapping[str, Any]) -> tuple[ModelSpec, Rope, R
     _refuse_unsupported(config, values)
     hidden, heads = config.integer("hidden_size"), config.integer("num_attention_heads")
     layers = config.integer("num_hidden_layers")
-    if heads < 1 or layers < 1 or hidden < 1:
-        raise SapwoodError(f"{where}: {layers} layers of {heads} heads and {hidden} numbers")
+    check_layers(layers, where)
+    if heads < 1 or hidden < 1:
+        raise SapwoodError(f"{where}: {heads} attention heads for {hidden} numbers")
     head_dim = config.integer("head_dim", 128 if family == "qwen3" else hidden // heads)
     window, sliding = _sliding(config, family, layers)
     query_scalar = config.number("query_pre_attn_scalar") if gemma else float(head_dim)

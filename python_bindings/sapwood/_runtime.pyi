@@ -6,22 +6,29 @@ from typing import Annotated
 import numpy
 from numpy.typing import NDArray
 
+
 class KvSlotBitmap:
     """Which KV slots are taken: a lock-free allocator, one bit a slot."""
 
     def __init__(self, slots: int) -> None: ...
+
     @property
     def slots(self) -> int: ...
+
     @property
     def available(self) -> int: ...
+
     @property
     def taken(self) -> int: ...
+
     @property
     def peak(self) -> int:
         """The most slots that were ever taken at once."""
 
     def reset_peak(self) -> None: ...
+
     def is_taken(self, slot: int) -> bool: ...
+
     def allocate(self, count: int) -> list[int] | None:
         """
         `count` free slots in ascending order, contiguous if possible; None when too few are free, and then nothing is taken.
@@ -41,14 +48,16 @@ class KvStore:
 
     @property
     def layers(self) -> int: ...
+
     @property
     def slots(self) -> int: ...
-    def keys(self, layer: int) -> Annotated[NDArray[numpy.uint16], dict(order="C")]:
+
+    def keys(self, layer: int) -> Annotated[NDArray[numpy.uint16], dict(order='C')]:
         """
         A view of the half bits, flat; they lie as [kv_heads, slots / 16, head_dim, 16].
         """
 
-    def values(self, layer: int) -> Annotated[NDArray[numpy.uint16], dict(order="C")]:
+    def values(self, layer: int) -> Annotated[NDArray[numpy.uint16], dict(order='C')]:
         """A view of the half bits, flat; [kv_heads, slots, head_dim]."""
 
     def copy_slot(self, source: int, target: int) -> None:
@@ -57,21 +66,15 @@ class KvStore:
 class PackedLinear:
     """Weights of one linear layer in the packed layout of kernels/linear.h."""
 
-    def __init__(
-        self,
-        data: Annotated[
-            NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-        outputs: int,
-        inputs: int,
-        format: str,
-    ) -> None:
+    def __init__(self, data: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], outputs: int, inputs: int, format: str) -> None:
         """Copies `data`, uint8 [bytes]. `format` is "int4_g32", "int8_g32", ..."""
 
     @property
     def outputs(self) -> int: ...
+
     @property
     def inputs(self) -> int: ...
+
     @property
     def format(self) -> str: ...
 
@@ -80,72 +83,31 @@ class KernelTable:
 
     @property
     def name(self) -> str: ...
-    def linear(
-        self,
-        weights: PackedLinear,
-        x: Annotated[
-            NDArray[numpy.float32],
-            dict(shape=(None, None), order="C", device="cpu", writable=False),
-        ],
-    ) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C")]:
+
+    def linear(self, weights: PackedLinear, x: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C')]:
         """
         x [rows, inputs] in float32 -> [rows, outputs]; x is quantised to int8 by groups of 32.
         """
 
-    def gated_linear(
-        self,
-        weights: PackedLinear,
-        x: Annotated[
-            NDArray[numpy.float32],
-            dict(shape=(None, None), order="C", device="cpu", writable=False),
-        ],
-        activation: str = "silu",
-    ) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C")]:
+    def gated_linear(self, weights: PackedLinear, x: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], activation: str = 'silu') -> Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C')]:
         """
         activation(gate) * up for gate and up interleaved by 16: [rows, outputs / 2].
         """
 
-    def quantize_rows(
-        self,
-        x: Annotated[
-            NDArray[numpy.float32],
-            dict(shape=(None, None), order="C", device="cpu", writable=False),
-        ],
-    ) -> tuple[
-        Annotated[NDArray[numpy.int8], dict(shape=(None, None), order="C")],
-        Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C")],
-        Annotated[NDArray[numpy.int32], dict(shape=(None, None), order="C")],
-    ]:
+    def quantize_rows(self, x: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> tuple[Annotated[NDArray[numpy.int8], dict(shape=(None, None), order='C')], Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C')], Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C')]]:
         """
         (codes int8 [rows, columns], scales float32 and sums int32 [rows, columns / 32]).
         """
 
-    def rms_norm(
-        self,
-        x: Annotated[
-            NDArray[numpy.float32],
-            dict(shape=(None, None), order="C", device="cpu", writable=False),
-        ],
-        weight: Annotated[
-            NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-        epsilon: float,
-    ) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C")]:
+    def rms_norm(self, x: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], epsilon: float) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C')]:
         """
         weight * x / sqrt(mean(x^2) + epsilon) over each row of x [rows, columns].
         """
 
-    def embed(
-        self, table: PackedLinear, token: int, scale: float = 1.0
-    ) -> Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C")]:
+    def embed(self, table: PackedLinear, token: int, scale: float = 1.0) -> Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C')]:
         """One row of a packed table as float32 [inputs], times `scale`."""
 
-    def log_softmax(
-        self,
-        logits: Annotated[
-            NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-    ) -> Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C")]:
+    def log_softmax(self, logits: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C')]:
         """Natural logarithms, [n] -> [n]."""
 
 def runnable_kernels() -> list[str]:
@@ -168,12 +130,7 @@ def set_kernels(name: str) -> bool:
     Chooses a table for models opened from now on; False if it cannot be run here.
     """
 
-def rotary_table(
-    positions: Sequence[int],
-    inverse_frequencies: Annotated[
-        NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)
-    ],
-) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C")]:
+def rotary_table(positions: Sequence[int], inverse_frequencies: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C')]:
     """
     [rows, head_dim]: cosines, then sines, of position * inverse frequency.
     """
@@ -182,15 +139,10 @@ class DraftTree:
     """A tree of guessed tokens; nodes are numbered, parents first, root -1."""
 
     def __init__(self) -> None: ...
+
     def __len__(self) -> int: ...
-    def add(
-        self,
-        parent: int,
-        token: int,
-        log_q: float,
-        log_q_kept: float | None = None,
-        acceptance: float = 0.5,
-    ) -> int:
+
+    def add(self, parent: int, token: int, log_q: float, log_q_kept: float | None = None, acceptance: float = 0.5) -> int:
         """
         Adds a child and returns its number. `log_q` is the drafter's log probability.
         """
@@ -199,22 +151,30 @@ class DraftTree:
         """Keeps the first `nodes` nodes."""
 
     def clear(self) -> None: ...
+
     def token(self, node: int) -> int: ...
+
     def parent(self, node: int) -> int: ...
+
     def depth(self, node: int) -> int: ...
+
     def path_acceptance(self, node: int) -> float: ...
+
     def path(self, node: int) -> list[int]:
         """Nodes from the root's child down to `node`."""
 
     @property
     def max_depth(self) -> int: ...
+
     @property
     def expected_tokens(self) -> float:
         """Of a step: 1 + the sum of the path acceptances."""
 
     @property
     def tokens(self) -> list[int]: ...
+
     def to_text(self) -> str: ...
+
     def to_json(self) -> str: ...
 
 class CostCurve:
@@ -222,47 +182,53 @@ class CostCurve:
 
     @staticmethod
     def assumed() -> CostCurve: ...
+
     @staticmethod
     def measured(rows: Sequence[int], milliseconds: Sequence[float]) -> CostCurve: ...
+
     def milliseconds(self, rows: int) -> float: ...
 
 class SamplingOptions:
     """The transform from logits to the law a token is drawn from."""
 
-    def __init__(
-        self,
-        *,
-        temperature: float = 0.0,
-        top_k: int = 0,
-        top_p: float = 1.0,
-        min_p: float = 0.0,
-        repetition_penalty: float = 1.0,
-        seed: int = 0,
-    ) -> None: ...
+    def __init__(self, *, temperature: float = 0.0, top_k: int = 0, top_p: float = 1.0, min_p: float = 0.0, repetition_penalty: float = 1.0, seed: int = 0) -> None: ...
+
     @property
     def temperature(self) -> float: ...
+
     @temperature.setter
     def temperature(self, arg: float, /) -> None: ...
+
     @property
     def top_k(self) -> int: ...
+
     @top_k.setter
     def top_k(self, arg: int, /) -> None: ...
+
     @property
     def top_p(self) -> float: ...
+
     @top_p.setter
     def top_p(self, arg: float, /) -> None: ...
+
     @property
     def min_p(self) -> float: ...
+
     @min_p.setter
     def min_p(self, arg: float, /) -> None: ...
+
     @property
     def repetition_penalty(self) -> float: ...
+
     @repetition_penalty.setter
     def repetition_penalty(self, arg: float, /) -> None: ...
+
     @property
     def seed(self) -> int: ...
+
     @seed.setter
     def seed(self, arg: int, /) -> None: ...
+
     def check(self) -> None:
         """Raises SapwoodError naming the option that is out of range."""
 
@@ -270,40 +236,23 @@ class Sampler:
     """Applies SamplingOptions along one sequence."""
 
     def __init__(self, vocabulary_size: int) -> None: ...
+
     def start(self, options: SamplingOptions, history: Sequence[int] = []) -> None: ...
+
     def push(self, token: int) -> None: ...
-    def law(
-        self,
-        logits: Annotated[
-            NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-    ) -> Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C")]:
+
+    def law(self, logits: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C')]:
         """
         Log probabilities [vocabulary_size], -inf for what the filters leave out.
         """
 
-    def choose(
-        self,
-        logits: Annotated[
-            NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-        index: int,
-    ) -> int:
+    def choose(self, logits: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], index: int) -> int:
         """The token at output position `index`."""
 
 def counter_uniform(seed: int, index: int) -> float:
     """The uniform in [0, 1) that the target's draw at this position uses."""
 
-def target_draw(
-    tree: DraftTree,
-    logits: Annotated[
-        NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)
-    ],
-    sampler: Sampler,
-    index: int,
-    max_tokens: int,
-    stop_tokens: Sequence[int] = [],
-) -> tuple[list[int], list[int]]:
+def target_draw(tree: DraftTree, logits: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], sampler: Sampler, index: int, max_tokens: int, stop_tokens: Sequence[int] = []) -> tuple[list[int], list[int]]:
     """
     (accepted nodes, emitted tokens) of a deterministic tree; logits [1 + nodes, vocabulary_size], the root's row first.
     """
@@ -313,22 +262,31 @@ class ModelSpec:
 
     @property
     def family(self) -> str: ...
+
     @property
     def vocabulary_size(self) -> int: ...
+
     @property
     def hidden_size(self) -> int: ...
+
     @property
     def intermediate_size(self) -> int: ...
+
     @property
     def layers(self) -> int: ...
+
     @property
     def heads(self) -> int: ...
+
     @property
     def kv_heads(self) -> int: ...
+
     @property
     def head_dim(self) -> int: ...
+
     @property
     def context_length(self) -> int: ...
+
     @property
     def sliding_window(self) -> int: ...
 
@@ -337,23 +295,14 @@ class Model:
 
     @property
     def spec(self) -> ModelSpec: ...
+
     @property
     def host(self) -> str: ...
+
     @property
     def max_rows(self) -> int: ...
-    def forward(
-        self,
-        kv: KvStore,
-        *,
-        tokens: Sequence[int],
-        positions: Sequence[int],
-        slots: Sequence[int],
-        context_slots: Sequence[int],
-        path_slots: Sequence[int],
-        path_begin: Sequence[int],
-        path_end: Sequence[int],
-        output_rows: Sequence[int],
-    ) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C")]:
+
+    def forward(self, kv: KvStore, *, tokens: Sequence[int], positions: Sequence[int], slots: Sequence[int], context_slots: Sequence[int], path_slots: Sequence[int], path_begin: Sequence[int], path_end: Sequence[int], output_rows: Sequence[int]) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C')]:
         """
         One pass over a batch of rows (kernels/row_batch.h): logits [output_rows, vocabulary_size] in float32. The GIL is released.
         """
@@ -363,9 +312,7 @@ def check_bundle(folder: str) -> None:
     Reads and checks everything in a bundle. Raises SapwoodError naming what is wrong.
     """
 
-def open_native_model(
-    folder: str, *, threads: int, max_rows: int = 256, verify_checksums: bool = True
-) -> Model:
+def open_native_model(folder: str, *, threads: int, max_rows: int = 256, verify_checksums: bool = True) -> Model:
     """
     The bundle's target on the native host. Raises SapwoodError if it cannot be used.
     """
@@ -373,14 +320,7 @@ def open_native_model(
 def built_with_onnxruntime() -> bool:
     """Whether this build has the ONNX Runtime host."""
 
-def open_onnxruntime_model(
-    folder: str,
-    *,
-    threads: int,
-    max_rows: int = 256,
-    verify_checksums: bool = True,
-    library: str = "",
-) -> Model:
+def open_onnxruntime_model(folder: str, *, threads: int, max_rows: int = 256, verify_checksums: bool = True, library: str = '') -> Model:
     """
     The bundle's target.onnx on ONNX Runtime, whose C library is `library`.
     """
@@ -392,8 +332,11 @@ class SuffixAutomaton:
         """`capacity`: tokens; the oldest half is forgotten when it is full."""
 
     def __len__(self) -> int: ...
+
     def clear(self) -> None: ...
+
     def append(self, token: int) -> None: ...
+
     def followers(self, context: Sequence[int]) -> list[tuple[int, int]] | None:
         """
         (token, count) of what followed `context`, the latest first; None if it never occurred.
@@ -409,32 +352,46 @@ class SessionStats:
 
     @property
     def mode(self) -> str: ...
+
     @property
     def prompt_tokens(self) -> int: ...
+
     @property
     def reused_prompt_tokens(self) -> int: ...
+
     @property
     def emitted_tokens(self) -> int: ...
+
     @property
     def steps(self) -> int: ...
+
     @property
     def rows_verified(self) -> int: ...
+
     @property
     def drafted_tokens(self) -> int: ...
+
     @property
     def accepted_tokens(self) -> int: ...
+
     @property
     def peak_kv_slots(self) -> int: ...
+
     @property
     def prefill_seconds(self) -> float: ...
+
     @property
     def decode_seconds(self) -> float: ...
+
     @property
     def draft_seconds(self) -> float: ...
+
     @property
     def mean_accepted_length(self) -> float: ...
+
     @property
     def tokens_per_second(self) -> float: ...
+
     @property
     def prompt_tokens_per_second(self) -> float: ...
 
@@ -443,17 +400,8 @@ class Session:
 
     @staticmethod
     def create(model: Model, *, context_length: int, max_tree_nodes: int = 31) -> Session: ...
-    def start(
-        self,
-        prompt: Sequence[int],
-        *,
-        mode: str = "dynamic",
-        sampling: SamplingOptions = ...,
-        max_new_tokens: int = 128,
-        eos_token_ids: Sequence[int] = [],
-        chain_length: int = 4,
-        fixed_nodes: int = 15,
-    ) -> None:
+
+    def start(self, prompt: Sequence[int], *, mode: str = 'dynamic', sampling: SamplingOptions = ..., max_new_tokens: int = 128, eos_token_ids: Sequence[int] = [], chain_length: int = 4, fixed_nodes: int = 15) -> None:
         """Takes a whole prompt and fills the cache with it. The GIL is released."""
 
     def step(self) -> list[int]:
@@ -469,7 +417,7 @@ class Session:
 
     @property
     def stop_reason(self) -> str:
-        """ "none", "eos", "length", "context", "stopped" or "cancelled"."""
+        """"none", "eos", "length", "context", "stopped" or "cancelled"."""
 
     @property
     def stats(self) -> SessionStats:
@@ -481,6 +429,7 @@ class Session:
 
     @property
     def context_length(self) -> int: ...
+
     @property
     def cost_curve(self) -> CostCurve:
         """A copy, as of now."""
@@ -488,3 +437,36 @@ class Session:
     @property
     def last_tree(self) -> DraftTree:
         """A copy of the latest step's draft."""
+
+class ModelCost:
+    """What a pass over a bundle's target costs, whole and by part."""
+
+    def __init__(self, folder: str, *, threads: int, max_rows: int, max_context: int) -> None: ...
+
+    def linears(self, rows: int) -> float:
+        """Milliseconds of all linear layers and the head, once."""
+
+    def attention(self, rows: int, context: int) -> float:
+        """Milliseconds of the attention of all layers, once."""
+
+    def model(self, model: Model, rows: int, context: int) -> float:
+        """
+        Milliseconds of one pass over a root and rows - 1 children, with all their logits.
+        """
+
+    def prefill(self, model: Model, tokens: int) -> float:
+        """Milliseconds to fill an empty cache with so many tokens."""
+
+    def read_bandwidth(self) -> float:
+        """Bytes a second that the threads read of the weights, once."""
+
+    def int8_peak(self) -> float:
+        """
+        int8 multiply-accumulates a second between registers, in the kernels in use.
+        """
+
+    @property
+    def linear_bytes(self) -> float: ...
+
+    @property
+    def linear_multiplies(self) -> float: ...

@@ -1,0 +1,91 @@
+"""Every mode on every host gives the tokens of plain decoding: the promise of the project."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from conftest import spec_bench_prompts
+from sapwood.engine import Engine
+from sapwood.hosts import onnxruntime_status
+from sapwood.options import HOSTS, MODES
+
+# How many prompts and tokens a run on every change can afford.
+QUICK_PROMPTS, QUICK_TOKENS = 3, 48
+ALL_PROMPTS, ALL_TOKENS = 24, 128
+
+
+def host_or_skip(bundle: Path, host: str) -> Engine:
+    if host == "onnxruntime":
+        missing = onnxruntime_status()
+        if missing is not None:
+            pytest.skip(missing)
+        if not (bundle / "target.onnx").is_file():
+            pytest.skip(f"{bundle} was exported without an ONNX graph")
+    return Engine(bundle, host=host)
+
+
+@pytest.fixture(scope="module")
+def engines(smollm2: Path) -> dict[str, Engine]:
+    return {host: host_or_skip(smollm2, host) for host in HOSTS}
+
+
+def answers(
+    engines: dict[str, Engine], prompt: str, max_new_tokens: int, **sampling: float
+) -> Iterator[tuple[str, str, list[int], str]]:
+    for host, mode in product(HOSTS, MODES):
+        generation = engines[host].generate(
+            prompt, mode=mode, max_new_tokens=max_new_tokens, **sampling
+        )
+        for _ in generation:
+            pass
+        yield host, mode, generation.token_ids, generation.stop_reason
+
+
+def check(
+    engines: dict[str, Engine], prompts: list[str], max_new_tokens: int, **sampling: float
+) -> None:
+    different = []
+    for number, prompt in enumerate(prompts):
+        expected: tuple[list[int], str] | None = None
+        for host, mode, ids, reason in answers(engines, prompt, max_new_tokens, **sampling):
+            expected = expected or (ids, reason)
+            if (ids, reason) != expected:
+                different.append(f"prompt {number}, {host} {mode}")
+    assert not different, f"{len(different)} answers differ from native plain: {different}"
+
+
+def test_every_mode_and_host_gives_the_same_greedy_tokens(engines: dict[str, Engine]) -> None:
+    check(engines, spec_bench_prompts(QUICK_PROMPTS), QUICK_TOKENS)
+
+
+def test_every_mode_and_host_gives_the_same_sampled_tokens(engines: dict[str, Engine]) -> None:
+    check(
+        engines,
+        ["Invent three names for a boat.", "Repeat after me: a b c d, a b c d, a b c"],
+        QUICK_TOKENS,
+        temperature=0.8,
+        top_p=0.95,
+        seed=5,
+    )
+
+
+def test_a_prompt_longer_than_one_pass_gives_the_same_tokens(engines: dict[str, Engine]) -> None:
+    check(engines, ["Repeat: " + "the quick brown fox, " * 80], 24)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_the_number_of_threads_changes_nothing(smollm2: Path, threads: int) -> None:
+    prompt = "Describe the sea in one sentence."
+    expected = list(Engine(smollm2, threads=4).generate(prompt, max_new_tokens=24))
+    assert list(Engine(smollm2, threads=threads).generate(prompt, max_new_tokens=24)) == expected
+
+
+@pytest.mark.slow
+def test_all_24_prompts_give_the_same_greedy_tokens(engines: dict[str, Engine]) -> None:
+    prompts = spec_bench_prompts(int(os.environ.get("SAPWOOD_TEST_PROMPTS", ALL_PROMPTS)))
+    check(engines, prompts, ALL_TOKENS)

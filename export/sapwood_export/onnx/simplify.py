@@ -11,7 +11,7 @@ def simplify(model: ir.Model) -> ir.Model:
     """The simplified graph. Weights must still be graph inputs: none is copied or folded."""
     import onnxsim
 
-    simplified, agrees = onnxsim.simplify(ir.to_proto(model), check_n=0, certify=False)
+    simplified, agrees = onnxsim.simplify(ir.to_proto(model), check_n=0)
     if not agrees:
         raise SapwoodError("ONNX export: onnxsim changed what the graph computes; update onnxsim")
     result: ir.Model = ir.from_proto(simplified)

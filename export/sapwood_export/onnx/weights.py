@@ -8,8 +8,8 @@ import onnx_ir as ir
 
 from sapwood.errors import SapwoodError
 from sapwood_export.bundle import Manifest, read_dequantized, read_manifest
+from sapwood_export.onnx.interface import PASS_INPUTS
 from sapwood_export.onnx.rewrites.workpiece import PACKED, PackedWeight
-from sapwood_export.onnx.trace import PASS_INPUTS
 
 
 def packed_weights(manifest: Manifest) -> dict[str, PackedWeight]:

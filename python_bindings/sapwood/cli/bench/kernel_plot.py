@@ -43,9 +43,7 @@ def draw(report: dict[str, Any], path: Path) -> None:
     linears = {r["rows"]: r for r in report["results"] if r["what"] == "linears"}
     limit = [linears[row]["ms"] * linears[row]["share_of_limit"] for row in rows]
     axes.fill_between(rows, limit, color="0.88", zorder=0)
-    axes.plot(
-        rows, limit, color="0.45", linestyle="--", label="limit: memory, then int8 arithmetic"
-    )
+    axes.plot(rows, limit, color="0.45", linestyle="--", label="limit: memory or arithmetic")
 
     axes.set_xscale("log", base=2)
     axes.set_yscale("log", base=2)

@@ -184,7 +184,7 @@ def _print(report: dict[str, Any]) -> None:
     console.print(
         f"{report['kernels']} kernels, {report['threads']} threads; this machine reads "
         f"{report['read_gigabytes_per_second']:.1f} GB/s and multiplies "
-        f"{report['int8_peak_gigamultiplies_per_second']:.0f} GMAC/s; medians of interleaved rounds",
+        f"{report['int8_peak_gigamultiplies_per_second']:.0f} GMAC/s; medians",
         style="dim",
     )
 

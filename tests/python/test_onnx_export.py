@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
@@ -16,7 +16,8 @@ pytest.importorskip("onnxruntime")
 from graph_tools import SLOTS, read_and_branch, tiny_bundle, traced  # noqa: E402
 from operator_graphs import operators_library  # noqa: E402
 from sapwood.errors import SapwoodError  # noqa: E402
-from sapwood_export.bundle import read_manifest, verify_bundle  # noqa: E402
+from sapwood_export.bundle import read_manifest, read_spec, verify_bundle  # noqa: E402
+from sapwood_export.bundle_writer import add_extra_files  # noqa: E402
 from sapwood_export.command import export  # noqa: E402
 from sapwood_export.models.session import DecoderSession  # noqa: E402
 from sapwood_export.models.weights import weights_from_bundle  # noqa: E402
@@ -24,6 +25,7 @@ from sapwood_export.onnx import command, surgery  # noqa: E402
 from sapwood_export.onnx.command import REFERENCE_GRAPH, export_onnx  # noqa: E402
 from sapwood_export.onnx.compare import OnnxSession, divergences  # noqa: E402
 from sapwood_export.onnx.rewrites.workpiece import DOMAIN, Rewrite  # noqa: E402
+from sapwood_export.onnx.trace import unfused_graph  # noqa: E402
 from sapwood_export.operators.session import OperatorSession  # noqa: E402
 
 FAMILIES = ("llama3", "qwen2", "gemma3")
@@ -36,6 +38,7 @@ def bundle(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(command, "unfused_graph", traced)  # saves a trace that other tests made
         export_onnx(folder, keep_reference=True)
+    add_extra_files(folder, read_manifest(folder))
     return folder
 
 
@@ -60,6 +63,22 @@ def test_the_fused_graph_computes_what_the_torch_operators_say(bundle: Path) -> 
     expected = read_and_branch(OperatorSession(bundle, SLOTS), vocabulary(bundle))
     actual = read_and_branch(fused, vocabulary(bundle))
     assert divergences(expected, actual).mean() < 1e-4
+
+
+def test_the_onnxruntime_host_has_the_bits_of_the_native_host(bundle: Path) -> None:
+    pytest.importorskip("sapwood._runtime", reason="sapwood is not built")
+    from runtime_session import RuntimeSession
+    from sapwood.hosts import onnxruntime_status, open_model
+
+    if (missing := onnxruntime_status()) is not None:
+        pytest.skip(missing)
+    logits = [
+        read_and_branch(
+            RuntimeSession(open_model(bundle, host=host, threads=2), SLOTS), vocabulary(bundle)
+        )
+        for host in ("native", "onnxruntime")
+    ]
+    assert logits[0].tobytes() == logits[1].tobytes()
 
 
 def test_fused_and_unfused_graph_agree_but_for_the_rounding_of_activations(bundle: Path) -> None:
@@ -139,6 +158,18 @@ def test_export_in_the_onnx_format_lists_the_graph_in_the_manifest(tmp_path: Pat
     assert manifest["target"]["onnx"] == "target.onnx"
     assert "target.onnx" in {entry["name"] for entry in manifest["files"]}
     assert not (report.output / REFERENCE_GRAPH).exists()
+
+
+def test_a_decoder_that_torch_cannot_trace_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        error = torch.onnx.OnnxExporterError("how to report this to torch")
+        raise error from RuntimeError("first line\nsecond line")
+
+    monkeypatch.setattr(torch.onnx, "export", refuse)
+    spec = read_spec(tiny_bundle("qwen2"))
+    with pytest.raises(SapwoodError, match=r"cannot trace the decoder \(first line\)") as error:
+        unfused_graph(spec)
+    assert "\n" not in str(error.value)
 
 
 def test_an_export_that_fails_leaves_nothing_behind(

@@ -17,6 +17,7 @@ import onnx_ir as ir
 import torch
 from torch import Tensor, nn
 
+from sapwood.errors import SapwoodError
 from sapwood_export.models import decoder
 from sapwood_export.models.decoder import Pass
 from sapwood_export.onnx.interface import (
@@ -162,16 +163,23 @@ def trace(pieces: Mapping[str, Piece]) -> dict[str, TracedPiece]:
         }
         for key, piece in pieces.items()
     }
-    with _quiet():
-        program = torch.onnx.export(
-            _SideBySide(pieces).eval(),
-            (),
-            kwargs={"values": values},
-            dynamic_shapes={"values": dynamic},
-            opset_version=OPSET,
-            dynamo=True,
-            verbose=False,
-        )
+    try:
+        with _quiet():
+            program = torch.onnx.export(
+                _SideBySide(pieces).eval(),
+                (),
+                kwargs={"values": values},
+                dynamic_shapes={"values": dynamic},
+                opset_version=OPSET,
+                dynamo=True,
+                verbose=False,
+            )
+    except torch.onnx.OnnxExporterError as error:
+        reason = str(error.__cause__ or error).strip().splitlines()[0]
+        raise SapwoodError(
+            f"ONNX export: torch {torch.__version__} cannot trace the decoder ({reason}); "
+            "install the version that sapwood[onnx] asks for"
+        ) from error
     assert program is not None
     graph: ir.Graph = program.model.graph
     inputs, outputs = iter(graph.inputs), iter(graph.outputs)

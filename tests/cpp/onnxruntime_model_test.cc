@@ -16,6 +16,11 @@
 #include "temporary_folder.h"
 #include "write_onnx_graph.h"
 
+#if defined(__SANITIZE_THREAD__)
+// ONNX Runtime's library is not instrumented, so its own locks look like races when it shuts down.
+extern "C" const char* __tsan_default_suppressions() { return "race:libonnxruntime.so"; }
+#endif
+
 namespace sapwood::testing {
 namespace {
 

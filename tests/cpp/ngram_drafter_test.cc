@@ -99,6 +99,36 @@ TEST(NgramDrafter, RequestsAreLimitsInEveryGrowth) {
   }
 }
 
+TEST(NgramDrafter, ATreeOfWidthOneIsTheChain) {
+  std::mt19937 random(14);
+  Text text(200);
+  for (int32_t& token : text) token = static_cast<int32_t>(random() % 7);
+  NgramDrafter drafter;
+  int drafted = 0;
+  for (size_t length = 20; length < text.size(); length += 9) {
+    ASSERT_TRUE(drafter.start(std::span<const int32_t>(text).first(length), 400).ok());
+    const TreeShape line = TreeShape::chain(6);
+    DraftRequest request = chain(6);
+    DraftTree as_chain;
+    ASSERT_TRUE(drafter.propose(request, as_chain).ok());
+    request.growth = Growth::kShape;
+    request.shape = &line;
+    DraftTree as_shape;
+    ASSERT_TRUE(drafter.propose(request, as_shape).ok());
+    request.growth = Growth::kBudgeted;
+    request.max_width = 1;
+    const CostCurve free_rows =
+        CostCurve::measured(std::array<int, 2>{1, 64}, std::array<double, 2>{1.0, 1.0});
+    request.cost = &free_rows;
+    DraftTree as_budgeted;
+    ASSERT_TRUE(drafter.propose(request, as_budgeted).ok());
+    drafted += as_chain.size();
+    EXPECT_EQ(as_chain.to_json(), as_shape.to_json());
+    EXPECT_EQ(as_chain.to_json(), as_budgeted.to_json());
+  }
+  EXPECT_GT(drafted, 50);
+}
+
 TEST(NgramDrafter, NothingIsDraftedWhereRowsAreTooDear) {
   Text text;
   for (int i = 0; i < 50; ++i) text.insert(text.end(), {1, 2, 3});
@@ -162,14 +192,23 @@ TEST(NgramDrafter, TheSameTextGivesTheSameTree) {
   }
 }
 
-TEST(AcceptanceTable, AnUnseenKindIsWorthWhatTheDrafterSays) {
+TEST(AcceptanceTable, EstimatesMoveFromThePromiseToWhatCame) {
   AcceptanceTable table;
-  EXPECT_DOUBLE_EQ(table.estimate(3, 0.4), 0.4);
+  EXPECT_GT(table.estimate(20, 0.4), table.estimate(1, 0.4));  // long contexts are believed more
+  EXPECT_LE(table.estimate(20, 1.0), 1.0);
   for (int i = 0; i < 1000; ++i) table.observe(3, 0.4, i % 10 == 0);
   EXPECT_NEAR(table.estimate(3, 0.4), 0.1, 0.02);
   EXPECT_LE(table.trials(3, 0.4), AcceptanceTable::kMemory);
-  EXPECT_DOUBLE_EQ(table.estimate(1, 0.4), 0.4);    // another length
-  EXPECT_DOUBLE_EQ(table.estimate(3, 0.95), 0.95);  // another probability
+}
+
+TEST(AcceptanceTable, ABrokenPromiseIsHeldAgainstOtherGuessesOfThatLengthOnly) {
+  AcceptanceTable table;
+  const double other_length = table.estimate(1, 0.95);
+  for (int i = 0; i < 200; ++i) table.observe(3, 0.4, false);
+  EXPECT_LT(table.estimate(3, 0.95), 0.1);
+  EXPECT_DOUBLE_EQ(table.estimate(1, 0.95), other_length);
+  for (int i = 0; i < 500; ++i) table.observe(3, 0.4, i % 5 < 2);  // and mended
+  EXPECT_GT(table.estimate(3, 0.95), 0.6);
 }
 
 }  // namespace

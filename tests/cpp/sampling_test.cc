@@ -4,13 +4,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <map>
 #include <numeric>
 #include <random>
+#include <string>
 #include <vector>
 
+#include "kernels/kernels.h"
 #include "verify/exponential.h"
+#include "verify/isa/vector_loops.h"
 #include "verify/random.h"
 
 namespace sapwood {
@@ -97,6 +101,35 @@ TEST(Exponential, IsAccurateAndExactlyZeroFarDown) {
   EXPECT_EQ(exp_nonpositive(0.f), 1.f);
   EXPECT_EQ(exp_nonpositive(-88.f), 0.f);
   EXPECT_EQ(exp_nonpositive(-kInfinity), 0.f);
+}
+
+TEST(VectorLoops, EveryInstructionSetGivesTheSameBits) {
+  std::mt19937 random(4);
+  const std::string chosen(kernels().name);
+  for (const int n : {1, 15, 16, 33, 1000, 4099}) {
+    std::vector<float> values = random_logits(n, random, 20.f);
+    for (float& value : values) value = -std::abs(value);
+    values[random() % n] = -kInfinity;
+    std::vector<float> first(n + 2);
+    for (const KernelTable* table : runnable_kernels()) {
+      ASSERT_TRUE(set_kernels(table->name));
+      const VectorLoops& loops = vector_loops();
+      std::vector<float> out(n + 2);
+      bool bad = false;
+      loops.scale(values.data(), n, 0.25f, 0.7f, out.data());
+      out[n] = loops.largest(values.data(), n, &bad);
+      out[n + 1] = static_cast<float>(loops.mass(values.data(), n));
+      EXPECT_FALSE(bad);
+      if (table == runnable_kernels().front()) first = out;
+      EXPECT_EQ(std::memcmp(out.data(), first.data(), out.size() * sizeof(float)), 0)
+          << table->name << ' ' << n;
+    }
+    double plain = 0;
+    for (const float value : values) plain += exp_nonpositive(value);
+    EXPECT_NEAR(first[n + 1], plain, plain * 1e-6);
+    EXPECT_EQ(first[n], *std::max_element(values.begin(), values.end()));
+  }
+  ASSERT_TRUE(set_kernels(chosen));
 }
 
 TEST(Sampling, ArgmaxTakesTheLowestIdOnATie) {

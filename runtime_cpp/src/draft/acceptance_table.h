@@ -25,13 +25,24 @@ class AcceptanceTable {
 
   double trials(int length, double probability) const;
 
+  // Of the probability promised with contexts of this length, the part that came true.
+  double kept_promise(int length) const;
+
  private:
   struct Cell {
     double came = 0;
     double trials = 0;
   };
   static int cell_of(int length, double probability);
+  static int length_class(int length);
+  double prior(int length, double probability) const;
+
+  struct Promise {
+    double promised = 0;  // sum of probabilities
+    double came = 0;
+  };
   std::array<Cell, kLengths * kProbabilities> cells_;
+  std::array<Promise, kLengths> promises_;
 };
 
 }  // namespace sapwood

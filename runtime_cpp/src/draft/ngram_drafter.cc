@@ -7,7 +7,7 @@ namespace sapwood {
 namespace {
 
 // Siblings exclude each other, so their acceptances cannot add up to more than this.
-constexpr float kMostTogether = 0.98f;
+constexpr double kMostTogether = 0.98;
 
 }  // namespace
 
@@ -71,8 +71,13 @@ int NgramDrafter::guess(const Context& context, int width, Guesses& guesses) con
     state = automaton.link(state);
     matched = automaton.length(state);
   }
+  double together = 0;
   for (int i = 0; i < n; ++i) {
     guesses[i].acceptance = acceptance_.estimate(guesses[i].matched, guesses[i].probability);
+    together += guesses[i].acceptance;
+  }
+  for (int i = 0; together > kMostTogether && i < n; ++i) {
+    guesses[i].acceptance *= kMostTogether / together;
   }
   // Insertion sort: stable, so that of equals the one with the longer context, then the later one,
   // stays in front; and there are few.
@@ -98,16 +103,11 @@ Status NgramDrafter::propose(const DraftRequest& request, DraftTree& tree) {
     Guesses guesses;
     const Context context = node == DraftTree::kRoot ? present() : context_of_[node];
     const int n = guess(context, static_cast<int>(out.size()), guesses);
-    float together = 0;
     for (int i = 0; i < n; ++i) {
       const Guess& guess = guesses[i];
-      const float acceptance = static_cast<float>(guess.acceptance);
-      out[i] = {guess.token, static_cast<float>(std::log(guess.probability)), acceptance};
+      out[i] = {guess.token, static_cast<float>(std::log(guess.probability)),
+                static_cast<float>(guess.acceptance)};
       contexts_of(node)[i] = guess.then;
-      together += acceptance;
-    }
-    if (together > kMostTogether) {
-      for (int i = 0; i < n; ++i) out[i].acceptance *= kMostTogether / together;
     }
     return n;
   };

@@ -9,6 +9,11 @@
 namespace sapwood {
 namespace {
 
+constexpr double kMostWeight = 10;     // an average is over about this many observations
+constexpr double kFading = 0.99;       // of a knot's weight with every step that does not touch it
+constexpr double kTrust = 10;          // how little a knot moves with the others once it was seen
+constexpr double kLeastWeight = 0.05;  // of a knot nobody has seen, beside ones that were
+
 // Where `rows` lies between knots: knots[0] * (1 - fraction) + knots[1] * fraction. Rows beyond the
 // last knot are extrapolated from the last two.
 struct Place {
@@ -28,65 +33,97 @@ Place place(int rows) {
 
 CostCurve CostCurve::assumed() {
   CostCurve curve;
-  curve.milliseconds_ = {1.0, 1.1, 1.27, 1.76, 3.06, 5.83, 11.7, 23.3, 46.6};
+  curve.shape_ = {1.0, 1.1, 1.27, 1.76, 3.06, 5.83, 11.7, 23.3, 46.6};
+  curve.latest_ = curve.smoothed_ = curve.shape_;
   return curve;
 }
 
 CostCurve CostCurve::measured(std::span<const int> rows, std::span<const double> milliseconds) {
-  CostCurve curve = assumed();
-  curve.scaled_ = true;
+  const CostCurve outside = assumed();
   const size_t n = std::min(rows.size(), milliseconds.size());
-  if (n == 0) return assumed();
-  const CostCurve shape = curve;
+  if (n == 0) return outside;
+  CostCurve curve;
   for (int k = 0; k < kKnots; ++k) {
-    const int at = knot_rows(k);
-    if (at <= rows[0] || at >= rows[n - 1]) {
+    const int wanted = knot_rows(k);
+    if (wanted <= rows[0] || wanted >= rows[n - 1]) {
       // Outside what was measured: the assumed shape through the nearest measurement.
-      const size_t nearest = at <= rows[0] ? 0 : n - 1;
-      curve.milliseconds_[k] =
-          milliseconds[nearest] * shape.milliseconds(at) / shape.milliseconds(rows[nearest]);
+      const size_t nearest = wanted <= rows[0] ? 0 : n - 1;
+      curve.shape_[k] = milliseconds[nearest] * outside.milliseconds(wanted) /
+                        outside.milliseconds(rows[nearest]);
     } else {
-      const size_t above = std::upper_bound(rows.begin(), rows.begin() + n, at) - rows.begin();
-      const double f = static_cast<double>(at - rows[above - 1]) / (rows[above] - rows[above - 1]);
-      curve.milliseconds_[k] = milliseconds[above - 1] * (1 - f) + milliseconds[above] * f;
+      const size_t above = std::upper_bound(rows.begin(), rows.begin() + n, wanted) - rows.begin();
+      const double f =
+          static_cast<double>(wanted - rows[above - 1]) / (rows[above] - rows[above - 1]);
+      curve.shape_[k] = milliseconds[above - 1] * (1 - f) + milliseconds[above] * f;
     }
-    if (at >= rows[0] && at <= rows[n - 1]) curve.observations_[k] = 1;
   }
+  curve.latest_ = curve.shape_;
+  curve.scaled_ = true;
+  curve.smooth();
   return curve;
 }
 
-double CostCurve::milliseconds(int rows) const {
-  const Place at = place(rows);
-  return milliseconds_[at.knot] * (1 - at.fraction) + milliseconds_[at.knot + 1] * at.fraction;
+double CostCurve::at(const Knots& knots, int rows) {
+  const Place here = place(rows);
+  return knots[here.knot] * (1 - here.fraction) + knots[here.knot + 1] * here.fraction;
 }
+
+double CostCurve::milliseconds(int rows) const { return at(smoothed_, rows); }
 
 void CostCurve::observe(int rows, double milliseconds) {
   if (!(milliseconds > 0)) return;
   if (!scaled_) {
-    const double unit = milliseconds / this->milliseconds(rows);
-    for (double& knot : milliseconds_) knot *= unit;
+    const double unit = milliseconds / at(shape_, rows);
+    for (double& knot : latest_) knot *= unit;
     scaled_ = true;
   }
-  const double error = milliseconds / this->milliseconds(rows);
-  // In logarithms and bounded, so that one step that was interrupted cannot bend the curve. A
-  // knot's first observations count for more; after ten it is an average over about ten steps.
-  const double step = std::log(std::clamp(error, 0.25, 4.0));
-  const Place at = place(rows);
-  const std::array<double, 2> weights = {1 - at.fraction, at.fraction};
-  double moved = 0;
-  for (int i = 0; i < 2; ++i) {
-    const int knot = at.knot + i;
-    if (weights[i] <= 0) continue;
-    const double rate = std::max(0.1, 1.0 / (observations_[knot] + 1));
-    moved = std::max(moved, weights[i] * rate);
-    milliseconds_[knot] *= std::exp(weights[i] * rate * step);
-    if (weights[i] >= 0.5) ++observations_[knot];
-  }
-  // Knots that nobody has seen keep their shape relative to the ones that were.
+  // In logarithms and bounded, so that one step that was interrupted cannot bend the curve.
+  const double error = std::log(std::clamp(milliseconds / at(latest_, rows), 0.25, 4.0));
+  const Place here = place(rows);
   for (int k = 0; k < kKnots; ++k) {
-    if (observations_[k] == 0 && k != at.knot && k != at.knot + 1) {
-      milliseconds_[k] *= std::exp(moved * step);
+    const double share = k == here.knot       ? 1 - here.fraction
+                         : k == here.knot + 1 ? here.fraction
+                                              : 0.0;
+    if (share > 0) {
+      latest_[k] *= std::exp(error * share / (2 + weight_[k]));  // what it began as counts for one
+      weight_[k] = std::min(weight_[k] + share, kMostWeight);
+    } else {
+      weight_[k] *= kFading;
     }
+  }
+  const double scale = at(latest_, rows) / at(shape_, rows);
+  for (int k = 0; k < kKnots; ++k) {
+    if (k == here.knot || (k == here.knot + 1 && here.fraction > 0)) continue;
+    const double pull = 1 / (1 + kTrust * weight_[k]);  // all the way for a knot never seen
+    latest_[k] *= std::exp(pull * std::log(scale * shape_[k] / latest_[k]));
+  }
+  smooth();
+}
+
+// Isotonic regression by pooling adjacent violators (Ayer et al., 1955): more rows never cost less,
+// so a fall is noise, and the knots it spans are set to their weighted mean.
+void CostCurve::smooth() {
+  struct Pool {
+    double mean;
+    double weight;
+    int knots;
+  };
+  std::array<Pool, kKnots> pools;
+  int n = 0;
+  for (int k = 0; k < kKnots; ++k) {
+    pools[n++] = {latest_[k], weight_[k] + kLeastWeight, 1};
+    while (n > 1 && pools[n - 2].mean > pools[n - 1].mean) {
+      const Pool& right = pools[n - 1];
+      Pool& left = pools[n - 2];
+      const double weight = left.weight + right.weight;
+      left = {(left.mean * left.weight + right.mean * right.weight) / weight, weight,
+              left.knots + right.knots};
+      --n;
+    }
+  }
+  int k = 0;
+  for (int p = 0; p < n; ++p) {
+    for (int i = 0; i < pools[p].knots; ++i) smoothed_[k++] = pools[p].mean;
   }
 }
 

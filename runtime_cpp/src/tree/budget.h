@@ -15,8 +15,8 @@ namespace sapwood {
 
 // Milliseconds to verify N rows on this device with this model, by N.
 //
-// Knots at powers of two, linear between them. `observe` refines the curve from the engine's own
-// steps; it influences how much is drafted, never what is emitted.
+// Knots at powers of two, linear between them, never falling. `observe` refines the curve from the
+// engine's own steps; it influences how much is drafted, never what is emitted.
 class CostCurve {
  public:
   static constexpr int kKnots = 9;  // 1, 2, 4, ... 256 rows
@@ -28,15 +28,22 @@ class CostCurve {
   // From measurements: rows ascending, at least one, milliseconds above 0.
   static CostCurve measured(std::span<const int> rows, std::span<const double> milliseconds);
 
-  double milliseconds(int rows) const;
+  double milliseconds(int rows) const;  // beyond the last knot: the last slope
 
-  // One pass over `rows` rows took this long.
+  // One pass over `rows` rows took this long. Knots that have not been seen for a while return to
+  // the shape the curve began with: a size that was slow once, for a reason that has passed, is
+  // tried again.
   void observe(int rows, double milliseconds);
-  int observations(int knot) const { return observations_[knot]; }
 
  private:
-  std::array<double, kKnots> milliseconds_{};
-  std::array<int, kKnots> observations_{};
+  using Knots = std::array<double, kKnots>;
+  static double at(const Knots& knots, int rows);
+  void smooth();
+
+  Knots shape_{};        // what the curve began as
+  Knots latest_{};       // running averages of what was seen
+  Knots weight_{};       // of the averages, in observations; fades
+  Knots smoothed_{};     // latest_ without falls
   bool scaled_ = false;  // an assumed curve has no unit until the first observation
 };
 

@@ -2,15 +2,15 @@
 //
 // The same operations in the same order on every machine, so a sampled token does not depend on the
 // instruction set or the C library. Relative error below 2e-7; below -87 the result is exactly 0,
-// and so is that of -infinity.
+// and so is that of -infinity. Internal linkage: files compiled for one instruction set include it
+// too, and the linker must not give their copy to the others.
 #pragma once
 
-#include <bit>
 #include <cstdint>
 
 namespace sapwood {
 
-inline float exp_nonpositive(float x) {
+static inline float exp_nonpositive(float x) {
   const float bounded = x < -87.f ? -87.f : x;
   // exp(x) = 2^n * exp(r), n the nearest integer to x / ln 2, |r| <= ln 2 / 2.
   const int32_t n = static_cast<int32_t>(bounded * 1.44269504f - 0.5f);
@@ -26,7 +26,7 @@ inline float exp_nonpositive(float x) {
   sum = sum * r + 0.5f;
   sum = sum * r + 1.f;
   sum = sum * r + 1.f;
-  const float power = std::bit_cast<float>((n + 127) << 23);
+  const float power = __builtin_bit_cast(float, (n + 127) << 23);
   return x < -87.f ? 0.f : sum * power;
 }
 

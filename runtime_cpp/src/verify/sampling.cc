@@ -7,55 +7,18 @@
 #include <string>
 
 #include "verify/exponential.h"
+#include "verify/isa/vector_loops.h"
 #include "verify/random.h"
 
 namespace sapwood {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr int kLanes = 16;    // partial results, so that loops vectorise without reordering a sum
-constexpr int kBlock = 1024;  // entries summed or compared together; a multiple of kLanes
+constexpr int kBlock = 1024;  // entries summed or compared together
 constexpr int kMaxBlocks = 512;
 constexpr int kSkip = 128;  // entries passed over together when none of them is likely enough
 
-// Sum of exp(values), in a fixed order.
-double mass(const float* values, int n) {
-  std::array<double, kLanes> sums{};
-  int i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    for (int j = 0; j < kLanes; ++j) sums[j] += static_cast<double>(exp_nonpositive(values[i + j]));
-  }
-  for (; i < n; ++i) sums[i % kLanes] += static_cast<double>(exp_nonpositive(values[i]));
-  double total = 0;
-  for (const double sum : sums) total += sum;
-  return total;
-}
-
-// Largest of n values, -infinity for none; sets `bad` when one is NaN or +infinity.
-float block_max(const float* values, int n, bool& bad) {
-  std::array<float, kLanes> best;
-  std::array<int32_t, kLanes> wrong{};
-  best.fill(-kInfinity);
-  int i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    for (int j = 0; j < kLanes; ++j) {
-      const float value = values[i + j];
-      best[j] = value > best[j] ? value : best[j];
-      wrong[j] |= value <= std::numeric_limits<float>::max() ? 0 : 1;
-    }
-  }
-  for (; i < n; ++i) {
-    const int j = i % kLanes;
-    best[j] = values[i] > best[j] ? values[i] : best[j];
-    wrong[j] |= values[i] <= std::numeric_limits<float>::max() ? 0 : 1;
-  }
-  float largest = -kInfinity;
-  for (int j = 0; j < kLanes; ++j) {
-    largest = best[j] > largest ? best[j] : largest;
-    bad = bad || wrong[j] != 0;
-  }
-  return largest;
-}
+double mass(const float* values, int n) { return vector_loops().mass(values, n); }
 
 Status out_of_range(const char* option, float value, const char* range) {
   return Status(Code::kInvalidArgument,
@@ -95,8 +58,9 @@ int argmax(std::span<const float> values) {
   float best = -kInfinity;
   int best_block = -1;
   bool bad = false;
+  const VectorLoops& loops = vector_loops();
   for (int begin = 0; begin < n; begin += kBlock) {
-    const float largest = block_max(values.data() + begin, std::min(kBlock, n - begin), bad);
+    const float largest = loops.largest(values.data() + begin, std::min(kBlock, n - begin), &bad);
     if (largest > best) {
       best = largest;
       best_block = begin;
@@ -113,7 +77,7 @@ int32_t draw(const TokenLaw& law, double u) {
   const int n = law.size();
   // Block sums first, so that only one block is walked token by token.
   std::array<double, kMaxBlocks> sums;
-  const int block = std::max(kBlock, (n / kMaxBlocks / kLanes + 1) * kLanes);
+  const int block = std::max(kBlock, n / kMaxBlocks + 1);
   const int blocks = (n + block - 1) / block;
   double whole = 0;
   for (int b = 0; b < blocks; ++b) {
@@ -155,6 +119,7 @@ Sampler::Sampler(int vocabulary_size)
       block_max_((vocabulary_size + kSkip - 1) / kSkip) {
   seen_tokens_.reserve(vocabulary_size);
   kept_.reserve(vocabulary_size);
+  border_.reserve(vocabulary_size);
 }
 
 Status Sampler::start(const SamplingOptions& options, std::span<const int32_t> history) {
@@ -170,6 +135,13 @@ void Sampler::push(int32_t token) {
   if (token < 0 || token >= vocabulary_size_ || seen_[token] != 0) return;
   seen_[token] = 1;
   seen_tokens_.push_back(token);
+}
+
+void Sampler::rewind(int mark) {
+  for (size_t i = static_cast<size_t>(mark); i < seen_tokens_.size(); ++i) {
+    seen_[seen_tokens_[i]] = 0;
+  }
+  seen_tokens_.resize(static_cast<size_t>(mark));
 }
 
 std::span<const float> Sampler::penalised(std::span<const float> logits) {
@@ -216,13 +188,13 @@ Result<TokenLaw> Sampler::law(std::span<const float> logits) {
 
 // scores_ = (logits - largest) / temperature, at most 0, and the largest of each block.
 void Sampler::scale(std::span<const float> logits, float largest) {
-  const float temperature = options_.temperature;
-  for (int i = 0; i < vocabulary_size_; ++i) scores_[i] = (logits[i] - largest) / temperature;
-  bool bad = false;
+  const VectorLoops& loops = vector_loops();
+  loops.scale(logits.data(), vocabulary_size_, largest, options_.temperature, scores_.data());
+  bool bad = false;  // not possible any more: argmax looked
   for (size_t b = 0; b < block_max_.size(); ++b) {
     const int begin = static_cast<int>(b) * kSkip;
     block_max_[b] =
-        block_max(scores_.data() + begin, std::min(kSkip, vocabulary_size_ - begin), bad);
+        loops.largest(scores_.data() + begin, std::min(kSkip, vocabulary_size_ - begin), &bad);
   }
 }
 
@@ -232,7 +204,7 @@ TokenLaw Sampler::dense_law() {
   return {{}, scores_};
 }
 
-// kept_ = the tokens with a score of at least `lowest`, by falling score, then rising id.
+// kept_ = the tokens with a score of at least `lowest`, by id.
 void Sampler::collect(float lowest) {
   kept_.clear();
   for (size_t b = 0; b < block_max_.size(); ++b) {
@@ -245,48 +217,75 @@ void Sampler::collect(float lowest) {
   }
 }
 
-void Sampler::sort_kept(size_t first) {
+// Keeps the likeliest tokens of kept_, the lowest ids among equals: `count` of them, or fewer if a
+// shorter prefix has a mass of `goal`. Sorting them all could cost more than a pass of the model,
+// so they are counted into bins by score first, and only the bin in which the cut lies is sorted.
+void Sampler::cut(size_t count, double goal) {
+  struct Bin {
+    size_t tokens = 0;
+    double mass = 0;
+  };
+  constexpr int kBins = 256;
+  constexpr float kBinsPerNat = 8.f;  // the last bin holds everything below
+  std::array<Bin, kBins> bins{};
+  const auto bin_of = [&](int32_t token) {
+    const float depth = -scores_[token] * kBinsPerNat;
+    return depth < kBins - 1 ? static_cast<int>(depth) : kBins - 1;
+  };
+  for (const int32_t token : kept_) {
+    Bin& bin = bins[bin_of(token)];
+    ++bin.tokens;
+    bin.mass += static_cast<double>(exp_nonpositive(scores_[token]));
+  }
+  size_t tokens = 0;
+  double reached = 0;
+  int at = 0;
+  while (at < kBins && tokens + bins[at].tokens <= count && reached + bins[at].mass < goal) {
+    tokens += bins[at].tokens;
+    reached += bins[at].mass;
+    ++at;
+  }
+  if (at == kBins) return;
+  border_.clear();
+  for (const int32_t token : kept_) {
+    if (bin_of(token) == at) border_.push_back(token);
+  }
   const auto likelier = [this](int32_t a, int32_t b) {
     return scores_[a] != scores_[b] ? scores_[a] > scores_[b] : a < b;
   };
-  if (first < kept_.size()) {
-    std::nth_element(kept_.begin(), kept_.begin() + first, kept_.end(), likelier);
-    kept_.resize(first);
+  std::sort(border_.begin(), border_.end(), likelier);
+  size_t chosen = 0;  // of the border
+  while (chosen < border_.size() && tokens < count && (reached < goal || tokens == 0)) {
+    reached += static_cast<double>(exp_nonpositive(scores_[border_[chosen++]]));
+    ++tokens;
   }
-  std::sort(kept_.begin(), kept_.end(), likelier);
+  std::erase_if(kept_, [&](int32_t token) {
+    const int bin = bin_of(token);
+    return bin > at || (bin == at && (chosen == 0 || likelier(border_[chosen - 1], token)));
+  });
 }
 
-// The filters look at the likeliest tokens only; how far down they must look is found by widening
-// a window of scores, since sorting a whole vocabulary would cost more than the rest of the step.
 TokenLaw Sampler::filtered_law() {
   const bool limit_count = options_.top_k > 0 && options_.top_k < vocabulary_size_;
-  const size_t count = limit_count ? options_.top_k : vocabulary_size_;
   const bool limit_mass = options_.top_p < 1.f;
+  const size_t count = limit_count ? options_.top_k : vocabulary_size_;
+  const double goal =
+      limit_mass && !limit_count ? options_.top_p * mass(scores_.data(), vocabulary_size_) : 0;
   const float lowest_score = options_.min_p > 0.f ? std::log(options_.min_p) : -kInfinity;
-  const double whole = limit_mass && !limit_count ? mass(scores_.data(), vocabulary_size_) : 0.0;
-
-  for (float window = 4.f;; window *= 2.f) {
-    const bool everything = window > 64.f || (!limit_mass && !limit_count);
-    const float lowest = everything ? -kInfinity : -window;
-    // Without another filter min-p is all there is to collect.
-    collect(!limit_mass && !limit_count ? lowest_score : lowest);
-    if (!everything && limit_count && kept_.size() < count) continue;
-    if (!limit_mass && !limit_count) break;
-    sort_kept(std::min(count, kept_.size()));
-    if (!limit_mass) break;
-    const double goal = options_.top_p * (limit_count ? kept_mass() : whole);
-    double reached = 0;
-    size_t n = 0;
-    while (n < kept_.size() && reached < goal) {
-      reached += static_cast<double>(exp_nonpositive(scores_[kept_[n++]]));
+  // Most of a vocabulary is far below the best token; what a filter needs is mostly near it.
+  if (limit_count || limit_mass) {
+    for (const float window : {8.f, 16.f, kInfinity}) {
+      collect(-window);
+      if (limit_count ? kept_.size() >= count : kept_mass() >= goal) break;
     }
-    if (reached < goal && !everything && !limit_count) continue;
-    kept_.resize(std::max<size_t>(n, 1));
-    break;
+    if (limit_count) cut(count, kInfinity);
+    if (limit_mass) cut(kept_.size(), limit_count ? options_.top_p * kept_mass() : goal);
+  } else {
+    collect(lowest_score);
   }
-  std::erase_if(kept_, [&](int32_t token) { return !(scores_[token] >= lowest_score); });
-  std::erase_if(kept_, [&](int32_t token) { return scores_[token] == -kInfinity; });
-  std::sort(kept_.begin(), kept_.end());
+  std::erase_if(kept_, [&](int32_t token) {
+    return !(scores_[token] >= lowest_score) || scores_[token] == -kInfinity;
+  });
   const float log_total = static_cast<float>(std::log(kept_mass()));
   // Entry i comes from scores_[kept_[i]] with kept_[i] >= i, so packing in place is safe.
   for (size_t i = 0; i < kept_.size(); ++i) scores_[i] = scores_[kept_[i]] - log_total;

@@ -61,6 +61,10 @@ class Sampler {
   // One more token in the history the penalty sees.
   void push(int32_t token);
 
+  // How far the history has come, and back to there: what was pushed since is forgotten.
+  int mark() const { return static_cast<int>(seen_tokens_.size()); }
+  void rewind(int mark);
+
   // The law after `history` for logits [vocabulary_size], valid until the next call.
   Result<TokenLaw> law(std::span<const float> logits);
 
@@ -75,7 +79,7 @@ class Sampler {
   TokenLaw dense_law();
   TokenLaw filtered_law();
   void collect(float lowest);
-  void sort_kept(size_t first);
+  void cut(size_t count, double goal);
   double kept_mass() const;
 
   const int vocabulary_size_;
@@ -86,6 +90,7 @@ class Sampler {
   std::vector<float> scores_;         // [vocabulary], scaled logits, then log probabilities
   std::vector<float> block_max_;      // of scores_
   std::vector<int32_t> kept_;         // ids that passed the filters
+  std::vector<int32_t> border_;       // of cut(): ids with a score near where it lies
 };
 
 }  // namespace sapwood

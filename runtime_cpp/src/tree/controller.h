@@ -1,0 +1,64 @@
+// The pruning controller: how sure the drafter is decides how many candidates it keeps (MATH.md,
+// section 3).
+//
+//   uncertainty a in [0, 1]: from the entropy of q, or from a small network on the drafter's hidden
+//                            state that predicts the probability of rejection;
+//   prune ratio = clip(beta_base (1 - a), rho_min, rho_max): sure -> prune much;
+//   soft truncation: the shortest prefix of the candidates, by falling q, of mass Z >= 1 - ratio;
+//   importance weight of what is kept: q~ / q = 1 / Z, so log w = -log Z.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/status.h"
+#include "tree/candidates.h"
+
+namespace sapwood {
+
+struct ControllerOptions {
+  float beta_base = 0.3f;
+  float rho_min = 0.02f;
+  float rho_max = 0.6f;
+  int max_tree_width = 16;    // candidates kept at most, 1 to Candidates::kMost
+  float entropy_low = 0.8f;   // nats: at and below, the drafter is certain
+  float entropy_high = 2.5f;  // nats: at and above, it has no idea
+
+  Status check() const;  // kInvalidArgument, naming the option and its range
+};
+
+// a = clip((H - entropy_low) / (entropy_high - entropy_low), 0, 1), H in nats.
+float entropy_uncertainty(float entropy, const ControllerOptions& options);
+
+float prune_ratio(float uncertainty, const ControllerOptions& options);
+
+// a = sigmoid(w2 . relu(W1 h + b1) + b2), trained to predict 1 - sum of min(p, q).
+class UncertaintyHead {
+ public:
+  // w1 [units][hidden], b1 [units], w2 [units], b2: row-major, copied. An error if sizes disagree
+  // or a value is not finite.
+  static Result<UncertaintyHead> create(std::span<const float> w1, std::span<const float> b1,
+                                        std::span<const float> w2, float b2);
+
+  int hidden_size() const { return hidden_size_; }
+  float uncertainty(std::span<const float> hidden) const;  // hidden.size() == hidden_size()
+
+ private:
+  int hidden_size_ = 0;
+  std::vector<float> w1_;
+  std::vector<float> b1_;
+  std::vector<float> w2_;
+  float b2_ = 0;
+};
+
+struct SoftTruncation {
+  int kept;          // the first so many candidates
+  float log_mass;    // log Z
+  float log_weight;  // -log Z, 0 if everything is kept
+};
+
+// At least one candidate, at most max_tree_width.
+SoftTruncation soft_truncate(const Candidates& candidates, float ratio, int max_tree_width);
+
+}  // namespace sapwood

@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <vector>
 
@@ -99,8 +98,7 @@ TEST(CApi, ABadModeIsRefused) {
   Opened opened;
   sapwood_generate_options options;
   sapwood_generate_options_init(&options);
-  const int bad = 9;
-  std::memcpy(&options.mode, &bad, sizeof(bad));
+  options.mode = 9;
   EXPECT_EQ(sapwood_session_start(opened.session, kPrompt.data(), kPrompt.size(), &options),
             SAPWOOD_INVALID_ARGUMENT);
 }
@@ -145,6 +143,8 @@ TEST(CApi, TheVersionIsTheProjects) {
   const std::string version = sapwood_version();
   EXPECT_EQ(std::count(version.begin(), version.end(), '.'), 2) << version;
   EXPECT_STREQ(sapwood_mode_name(SAPWOOD_FIXED), "fixed");
+  EXPECT_STREQ(sapwood_mode_name(9), "unknown");
+  EXPECT_STREQ(sapwood_stop_reason_name(-1), "unknown");
 }
 
 }  // namespace

@@ -94,8 +94,8 @@ SAPWOOD_API const char* sapwood_version(void);
 SAPWOOD_API const char* sapwood_last_error(void);
 
 /* "plain", ... and "eos", ...; "unknown" for values outside the enumerations. */
-SAPWOOD_API const char* sapwood_mode_name(sapwood_mode mode);
-SAPWOOD_API const char* sapwood_stop_reason_name(sapwood_stop_reason reason);
+SAPWOOD_API const char* sapwood_mode_name(int32_t mode);
+SAPWOOD_API const char* sapwood_stop_reason_name(int32_t reason);
 
 /* ---- engine ---- */
 
@@ -135,7 +135,7 @@ SAPWOOD_API void sapwood_session_close(sapwood_session* session); /* NULL is all
 
 typedef struct sapwood_generate_options {
   size_t size;               /* set by sapwood_generate_options_init */
-  sapwood_mode mode;         /* default SAPWOOD_DYNAMIC; never changes the text */
+  int32_t mode;              /* a sapwood_mode, default SAPWOOD_DYNAMIC; never changes the text */
   int32_t max_new_tokens;    /* default 128; drafts do not count */
   float temperature;         /* default 0: greedy */
   int32_t top_k;             /* default 0: off */

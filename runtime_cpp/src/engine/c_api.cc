@@ -186,11 +186,11 @@ const char* sapwood_version(void) { return SAPWOOD_VERSION; }
 const char* sapwood_last_error(void) { return sapwood::last_error.c_str(); }
 
 // The names are literals, and so end with a zero.
-const char* sapwood_mode_name(sapwood_mode mode) {
+const char* sapwood_mode_name(int32_t mode) {
   return sapwood::mode_name(static_cast<sapwood::Mode>(mode)).data();
 }
 
-const char* sapwood_stop_reason_name(sapwood_stop_reason reason) {
+const char* sapwood_stop_reason_name(int32_t reason) {
   return sapwood::stop_reason_name(static_cast<sapwood::StopReason>(reason)).data();
 }
 
@@ -241,7 +241,7 @@ void sapwood_generate_options_init(sapwood_generate_options* options) {
   const sapwood::SamplingOptions& sampling = defaults.sampling;
   *options = {};
   options->size = sizeof(*options);
-  options->mode = static_cast<sapwood_mode>(defaults.mode);
+  options->mode = static_cast<int32_t>(defaults.mode);
   options->max_new_tokens = defaults.max_new_tokens;
   options->temperature = sampling.temperature;
   options->top_k = sampling.top_k;

@@ -105,8 +105,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       void operator()(void* memory) const { std::free(memory); }
     };
     // Exactly as large as the manifest says: the address sanitizer guards its end.
-    const std::unique_ptr<void, Free> weights(std::aligned_alloc(kTensorAlignment, bytes));
-    require(weights != nullptr, "memory is there");
+    void* memory = nullptr;
+    require(::posix_memalign(&memory, kTensorAlignment, bytes) == 0, "memory is there");
+    const std::unique_ptr<void, Free> weights(memory);
     std::fill_n(static_cast<uint8_t*>(weights.get()), bytes, uint8_t{0x3c});
     const Result<Bundle> bundle =
         Bundle::over(std::move(manifest).value(), {static_cast<uint8_t*>(weights.get()), bytes});

@@ -3,18 +3,30 @@
 #include "bindings.h"
 #include "measure/machine.h"
 #include "measure/model_cost.h"
+#include "measure/random_model.h"
+#include "model/native.h"
 
 namespace sapwood::python {
 namespace {
 
-void construct(ModelCost* self, const std::string& folder, int threads, int max_rows,
-               int max_context) {
+std::shared_ptr<const Bundle> open_bundle(const std::string& folder) {
+  return std::make_shared<const Bundle>(
+      value_or_raise(Bundle::open(folder, {.verify_checksums = false})));
+}
+
+void construct(ModelCost* self, const std::string& folder, const std::string& shape, int threads,
+               int max_rows, int max_context) {
   if (threads < 1 || max_rows < 1 || max_context < 1) {
     raise_invalid("threads, max_rows and max_context must be at least 1");
   }
-  auto bundle = std::make_shared<const Bundle>(
-      value_or_raise(Bundle::open(folder, {.verify_checksums = false})));
-  new (self) ModelCost(std::move(bundle), threads, max_rows, max_context);
+  nb::gil_scoped_release unlocked;
+  new (self) ModelCost(shape.empty() ? open_bundle(folder) : value_or_raise(random_model(shape)),
+                       threads, max_rows, max_context);
+}
+
+std::shared_ptr<Model> native_model(ModelCost& self, int max_rows) {
+  return value_or_raise(
+      open_native_model(self.bundle(), {.threads = self.team().size(), .max_rows = max_rows}));
 }
 
 using Unlocked = nb::call_guard<nb::gil_scoped_release>;
@@ -22,10 +34,17 @@ using Unlocked = nb::call_guard<nb::gil_scoped_release>;
 }  // namespace
 
 void bind_measure(nb::module_& module) {
+  module.def(
+      "known_shapes",
+      [] { return std::vector<std::string>(known_shapes().begin(), known_shapes().end()); },
+      "Names of model sizes that ModelCost can measure with random weights.");
   nb::class_<ModelCost>(module, "ModelCost",
-                        "What a pass over a bundle's target costs, whole and by part.")
-      .def("__init__", &construct, nb::arg("folder"), nb::kw_only(), nb::arg("threads"),
-           nb::arg("max_rows"), nb::arg("max_context"))
+                        "What a pass over a bundle's target, or over random weights of a known "
+                        "shape, costs: whole and by part.")
+      .def("__init__", &construct, nb::arg("folder") = "", nb::kw_only(), nb::arg("shape") = "",
+           nb::arg("threads"), nb::arg("max_rows"), nb::arg("max_context"))
+      .def("native_model", &native_model, nb::arg("max_rows"), Unlocked(),
+           "A native host over the same weights.")
       .def("linears", &ModelCost::linears, nb::arg("rows"), Unlocked(),
            "Milliseconds of all linear layers and the head, once.")
       .def("attention", &ModelCost::attention, nb::arg("rows"), nb::arg("context"), Unlocked(),

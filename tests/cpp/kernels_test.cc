@@ -142,9 +142,10 @@ std::vector<float> attend(const KernelTable& kernel, const AttentionShape& shape
                           int width) {
   std::vector<float> out(static_cast<size_t>(batch.rows()) * width);
   std::vector<float> scratch(attention_scratch_floats(shape, batch, batch.rows()), NAN);
-  for (int head = 0; head < shape.kv_heads; ++head) {
-    kernel.attention(shape, batch, view, head, 0, batch.rows(), q, width, out.data(), width,
-                     scratch.data());
+  const int group = shape.heads / shape.kv_heads;
+  for (int head = 0; head < shape.heads; head += group) {
+    kernel.attention(shape, batch, view, head, head + group, 0, batch.rows(), q, width, out.data(),
+                     width, scratch.data());
   }
   return out;
 }

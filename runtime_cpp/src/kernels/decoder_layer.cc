@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/attention_limits.h"
+#include "kernels/team_share.h"
 
 namespace sapwood {
 namespace {
@@ -105,12 +106,6 @@ LayerWorkspace::~LayerWorkspace() { delete buffers_; }
 
 namespace {
 
-// A member's panels, in pairs, since the kernels compute two at a time.
-std::pair<int, int> panel_share(const LinearWeights& linear, const ThreadTeam& team, int thread) {
-  const auto [begin, end] = team.share((linear.panels() + 1) / 2, thread);
-  return {2 * begin, std::min(2 * end, linear.panels())};
-}
-
 // Everything one member needs while it works on one layer.
 struct LayerPass {
   const LayerShape& shape;
@@ -206,23 +201,19 @@ struct LayerPass {
   QuantizedRows attend() {
     const AttentionShape& a = shape.attention;
     const int width = attended_width(shape);
-    const int head_width = width / a.kv_heads;
-    const bool whole_groups = head_width % kActivationGroup == 0;
+    const bool whole_groups = a.head_dim % kActivationGroup == 0;
     const QuantizedRows out = buffers.quantized.rows(width);
     float* attended = buffers.attended.data();
-    const int blocks = (rows() + kAttentionRows - 1) / kAttentionRows;
-    const auto [begin, end] = team.share(a.kv_heads * blocks, thread);
-    for (int item = begin; item < end; ++item) {
-      const int kv_head = item / blocks;
-      const int first = item % blocks * kAttentionRows;
-      const int last = std::min(rows(), first + kAttentionRows);
-      kernel.attention(a, batch, kv, kv_head, first, last, buffers.qkv.data(), qkv_width(a),
-                       attended, width, buffers.attention_scratch[thread].data());
+    for_each_attention_run(a, rows(), team, thread, [&](const AttentionRun& run) {
+      kernel.attention(a, batch, kv, run.head_begin, run.head_end, run.row_begin, run.row_end,
+                       buffers.qkv.data(), qkv_width(a), attended, width,
+                       buffers.attention_scratch[thread].data());
       if (whole_groups) {
-        kernel.quantize_rows(attended + kv_head * head_width, width, head_width, first, last,
-                             out.from(kv_head * head_width));
+        const int first = run.head_begin * a.head_dim;
+        kernel.quantize_rows(attended + first, width, run.head_end * a.head_dim - first,
+                             run.row_begin, run.row_end, out.from(first));
       }
-    }
+    });
     team.barrier();
     if (!whole_groups) {
       const auto [row_begin, row_end] = team.share(rows(), thread);

@@ -29,8 +29,8 @@ struct AttentionShape {
 };
 
 struct KernelTable {
-  std::string_view
-      name;  // "scalar", "avx2", "avx2-vnni", "avx512-vnni", "neon-dotprod", "neon-i8mm"
+  // "scalar", "avx2", "avx2-vnni", "avx512-vnni", "neon", "neon-dotprod" or "neon-i8mm"
+  std::string_view name;
 
   // out = weight * x / sqrt(mean(x^2) + epsilon), for rows x[row * stride ...]; in place allowed.
   void (*rms_norm)(const float* x, int stride, const float* weight, float epsilon, int rows,
@@ -61,12 +61,12 @@ struct KernelTable {
   // is left as it is.
   void (*store_kv)(const KvLayerView& kv, int kv_head, int slot, const float* k, const float* v);
 
-  // Attention of query heads group * kv_head ... of one kv head, for rows row_begin .. row_end,
-  // over what each row sees (RowBatch), in position order. q and out are [rows][stride], head h at
-  // h * head_dim. `scratch` holds attention_scratch_floats(...) floats.
+  // Attention of query heads head_begin .. head_end, which share a kv head, for rows row_begin ..
+  // row_end, over what each row sees (RowBatch), in position order. q and out are [rows][stride],
+  // head h at h * head_dim. `scratch` holds attention_scratch_floats(...) floats.
   void (*attention)(const AttentionShape& shape, const RowBatch& batch, const KvLayerView& kv,
-                    int kv_head, int row_begin, int row_end, const float* q, int q_stride,
-                    float* out, int out_stride, float* scratch);
+                    int head_begin, int head_end, int row_begin, int row_end, const float* q,
+                    int q_stride, float* out, int out_stride, float* scratch);
 
   // log_softmax over n logits, in place is allowed; returns the log of the normaliser.
   float (*log_softmax)(const float* logits, int n, float* out);

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <string>
 
-#include "kernels/attention_limits.h"
+#include "kernels/team_share.h"
 
 namespace sapwood {
 namespace {
@@ -84,7 +84,7 @@ double ModelCost::linears(int rows) {
     for (const LinearWeights& linear : linears_) {
       const QuantizedRows x{codes_.data(), scales_.data(), sums_.data(), scales_.data(),
                             linear.inputs};
-      const auto [begin, end] = team_.share(linear.panels(), thread);
+      const auto [begin, end] = panel_share(linear, team_, thread);
       kernel.linear(linear, x, rows, begin, end, false, out_.data(), linear.outputs);
       team_.barrier();
     }
@@ -100,18 +100,15 @@ double ModelCost::attention(int rows, int context) {
   const size_t each = attention_scratch_floats(widest, batch, rows);
   scratch_.resize(each * team_.size());
   const int width = spec.heads * spec.head_dim;
-  const int blocks = (rows + kAttentionRows - 1) / kAttentionRows;
   const Clock::time_point start = Clock::now();
   team_.run([&](int thread) {
     for (int layer = 0; layer < spec.layers; ++layer) {
       const AttentionShape shape = spec.layer_shape(layer).attention;
-      const auto [begin, end] = team_.share(spec.kv_heads * blocks, thread);
-      for (int item = begin; item < end; ++item) {
-        const int first = item % blocks * kAttentionRows;
-        kernels().attention(shape, batch, kv_->layer(layer), item / blocks, first,
-                            std::min(rows, first + kAttentionRows), q_.data(), width, out_.data(),
-                            width, scratch_.data() + thread * each);
-      }
+      for_each_attention_run(shape, rows, team_, thread, [&](const AttentionRun& run) {
+        kernels().attention(shape, batch, kv_->layer(layer), run.head_begin, run.head_end,
+                            run.row_begin, run.row_end, q_.data(), width, out_.data(), width,
+                            scratch_.data() + thread * each);
+      });
       team_.barrier();
     }
   });

@@ -36,6 +36,7 @@ class ModelCost {
   double linear_bytes() const { return linear_bytes_; }            // read by linears()
   double linear_multiplies() const { return linear_multiplies_; }  // int8 multiplies a row
   ThreadTeam& team() { return team_; }
+  const std::shared_ptr<const Bundle>& bundle() const { return bundle_; }
   std::span<const uint8_t> weights() const;  // what the bandwidth is measured on
 
  private:

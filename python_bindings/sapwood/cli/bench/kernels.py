@@ -29,6 +29,7 @@ EXAMPLE = "Example:  sapwood bench kernels --threads 2 --plot cost.png --json"
 ROWS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 CONTEXTS = (128, 1024)
 PREFILL_TOKENS = 512
+PREFILL_CHUNK = 256  # rows a pass
 
 
 def kernels(
@@ -40,6 +41,13 @@ def kernels(
     hosts: Annotated[
         str, typer.Option(help="Hosts that run the whole model, separated by commas.")
     ] = "native",
+    shape: Annotated[
+        str,
+        typer.Option(
+            help="Instead of a bundle: random weights of this size, e.g. qwen2.5-1.5b.",
+            show_default=False,
+        ),
+    ] = "",
     plot: Annotated[
         Path | None,
         typer.Option(help="Also draw cost against rows, with the machine's limit, to this PNG."),
@@ -55,7 +63,10 @@ def kernels(
         from sapwood.cli.bench import kernel_plot
 
         kernel_plot.check(plot)
-    report = measure(bundle, threads, repeats, [name.strip() for name in hosts.split(",")])
+    if shape and (bundle is not None or hosts != "native"):
+        raise SapwoodError("--shape measures random weights on the native host, not a bundle")
+    names = [name.strip() for name in hosts.split(",")]
+    report = measure(bundle, shape, threads, repeats, names)
     if plot is not None:
         kernel_plot.draw(report, plot)
     if as_json:
@@ -65,7 +76,7 @@ def kernels(
 
 
 def measure(
-    bundle: str | None, threads: int | None, repeats: int, hosts: list[str]
+    bundle: str | None, shape: str, threads: int | None, repeats: int, hosts: list[str]
 ) -> dict[str, Any]:
     """The object that ``--json`` prints."""
     from sapwood import _runtime
@@ -73,11 +84,19 @@ def measure(
     from sapwood.options import default_threads
     from sapwood.paths import resolve_bundle
 
-    folder = resolve_bundle(bundle)
+    folder = "" if shape else str(resolve_bundle(bundle))
     count = threads or default_threads()
-    models = {name: open_model(folder, host=name, threads=count) for name in hosts}
     cost = _runtime.ModelCost(
-        str(folder), threads=count, max_rows=max(ROWS), max_context=max(*CONTEXTS, PREFILL_TOKENS)
+        folder,
+        shape=shape,
+        threads=count,
+        max_rows=max(ROWS),
+        max_context=max(*CONTEXTS, PREFILL_TOKENS),
+    )
+    models = (
+        {"native": cost.native_model(PREFILL_CHUNK)}
+        if shape
+        else {name: open_model(Path(folder), host=name, threads=count) for name in hosts}
     )
     samples: dict[tuple[str, int, int], list[float]] = {}
     bandwidth: list[float] = []

@@ -162,9 +162,10 @@ inline float softmax_weights(float* scores, int clear_begin, int begin, int end)
 }
 
 inline void attention(const AttentionShape& shape, const RowBatch& batch, const KvLayerView& kv,
-                      int kv_head, int row_begin, int row_end, const float* q, int q_stride,
-                      float* out, int out_stride, float* scratch) {
-  const int group = shape.heads / shape.kv_heads;
+                      int head_begin, int head_end, int row_begin, int row_end, const float* q,
+                      int q_stride, float* out, int out_stride, float* scratch) {
+  const int group = head_end - head_begin;
+  const int kv_head = head_begin / (shape.heads / shape.kv_heads);
   const int head_dim = shape.head_dim;
   const int context = batch.context();
   const ScoreColumns score{kv, kv_head, head_dim};
@@ -191,8 +192,7 @@ inline void attention(const AttentionShape& shape, const RowBatch& batch, const 
 
     const Lanes scale = set1(shape.scale);
     for (int row = 0; row < rows; ++row) {
-      const float* source =
-          q + static_cast<size_t>(block + row) * q_stride + kv_head * group * head_dim;
+      const float* source = q + static_cast<size_t>(block + row) * q_stride + head_begin * head_dim;
       float* target = queries + static_cast<size_t>(row) * group * head_dim;
       for (int d = 0; d < group * head_dim; d += 16)
         store(target + d, mul(load(source + d), scale));
@@ -237,8 +237,7 @@ inline void attention(const AttentionShape& shape, const RowBatch& batch, const 
     }
 
     for (int row = 0; row < rows; ++row) {
-      float* target =
-          out + static_cast<size_t>(block + row) * out_stride + kv_head * group * head_dim;
+      float* target = out + static_cast<size_t>(block + row) * out_stride + head_begin * head_dim;
       for (int v = 0; v < group; ++v) {
         const Lanes factor = set1(inverse[row * group + v]);
         const float* source = sums + (static_cast<size_t>(row) * group + v) * head_dim;

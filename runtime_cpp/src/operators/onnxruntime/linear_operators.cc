@@ -1,5 +1,6 @@
 // QuantizedLinear(x[R, K], weight) {format, outputs, inputs} -> [R, outputs]
 // GatedLinear(x[R, K], gate_up) {format, intermediate, inputs, activation} -> [R, intermediate]
+#include "kernels/team_share.h"
 #include "operators/onnxruntime/operator.h"
 #include "operators/onnxruntime/weights.h"
 
@@ -41,7 +42,7 @@ class QuantizedLinear final : public Kernel {
     ThreadTeam& team = resources.team();
     team.run([&](int thread) {
       quantize_share(x, quantized, team, thread);
-      const auto [begin, end] = team.share(weight_.panels(), thread);
+      const auto [begin, end] = panel_share(weight_, team, thread);
       kernels().linear(weight_, quantized, rows, begin, end, false, y, weight_.outputs);
     });
     return Status::okay();

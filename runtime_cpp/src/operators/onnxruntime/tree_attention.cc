@@ -3,7 +3,7 @@
 //   -> out[R, heads * D], present_keys, present_values
 #include <algorithm>
 
-#include "kernels/attention_limits.h"
+#include "kernels/team_share.h"
 #include "operators/onnxruntime/cache_inputs.h"
 #include "operators/onnxruntime/operator.h"
 
@@ -61,14 +61,11 @@ class TreeAttention final : public Kernel {
     team.run([&](int thread) {
       store(shape, k, v, cache, team, thread);
       team.barrier();
-      const int blocks = (rows + kAttentionRows - 1) / kAttentionRows;
-      const auto [begin, end] = team.share(shape.kv_heads * blocks, thread);
-      for (int item = begin; item < end; ++item) {
-        const int first = item % blocks * kAttentionRows;
-        kernels().attention(shape, cache.batch, cache.kv, item / blocks, first,
-                            std::min(rows, first + kAttentionRows), q.as<float>(), width, out,
-                            width, scratch + stride * thread);
-      }
+      for_each_attention_run(shape, rows, team, thread, [&](const AttentionRun& run) {
+        kernels().attention(shape, cache.batch, cache.kv, run.head_begin, run.head_end,
+                            run.row_begin, run.row_end, q.as<float>(), width, out, width,
+                            scratch + stride * thread);
+      });
     });
     return Status::okay();
   }

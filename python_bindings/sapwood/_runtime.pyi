@@ -188,6 +188,15 @@ class CostCurve:
 
     def milliseconds(self, rows: int) -> float: ...
 
+class CostGrid:
+    """Milliseconds of a verify pass by rows and by committed tokens."""
+
+    def __init__(self, contexts: Sequence[int], rows: Sequence[int], milliseconds: Sequence[Sequence[float]]) -> None:
+        """Contexts and rows ascending; milliseconds [contexts][rows]."""
+
+    def at(self, context: int) -> CostCurve:
+        """The curve over so many tokens."""
+
 class SamplingOptions:
     """The transform from logits to the law a token is drawn from."""
 
@@ -347,6 +356,38 @@ class SuffixAutomaton:
         Length of the longest suffix of the text that also occurs earlier in it.
         """
 
+class TreeCost:
+    """What a step costs beside the model: medians in microseconds."""
+
+    @property
+    def nodes(self) -> int: ...
+
+    @property
+    def grow(self) -> float: ...
+
+    @property
+    def layout(self) -> float: ...
+
+    @property
+    def verify(self) -> float: ...
+
+    @property
+    def follow(self) -> float: ...
+
+    @property
+    def observe(self) -> float: ...
+
+    @property
+    def select_row(self) -> float: ...
+
+def tree_cost(drafter: str, *, vocabulary: int, nodes: int, rounds: int) -> TreeCost:
+    """
+    Grows, lays out, verifies greedily and learns from trees of `nodes` nodes.
+    """
+
+def drafter_names() -> list[str]:
+    """What Session.create takes as `drafter`, the default first."""
+
 class SessionStats:
     """Counts and times of one answer."""
 
@@ -375,6 +416,12 @@ class SessionStats:
     def accepted_tokens(self) -> int: ...
 
     @property
+    def soft_fallbacks(self) -> int: ...
+
+    @property
+    def hard_fallbacks(self) -> int: ...
+
+    @property
     def peak_kv_slots(self) -> int: ...
 
     @property
@@ -385,6 +432,9 @@ class SessionStats:
 
     @property
     def draft_seconds(self) -> float: ...
+
+    @property
+    def cost_curve(self) -> str: ...
 
     @property
     def mean_accepted_length(self) -> float: ...
@@ -399,10 +449,15 @@ class Session:
     """One conversation with a model. Not thread-safe, except for cancel()."""
 
     @staticmethod
-    def create(model: Model, *, context_length: int, max_tree_nodes: int = 31) -> Session: ...
+    def create(model: Model, *, context_length: int, max_tree_nodes: int = 31, drafter: str = 'mix', measured_costs: CostGrid | None = None, learn_costs: bool = True) -> Session:
+        """
+        `drafter`: one of drafter_names(). `measured_costs`: what a pass costs here; without it the session finds out from its own steps.
+        """
 
-    def start(self, prompt: Sequence[int], *, mode: str = 'dynamic', sampling: SamplingOptions = ..., max_new_tokens: int = 128, eos_token_ids: Sequence[int] = [], chain_length: int = 4, fixed_nodes: int = 15) -> None:
-        """Takes a whole prompt and fills the cache with it. The GIL is released."""
+    def start(self, prompt: Sequence[int], *, mode: str = 'dynamic', sampling: SamplingOptions = ..., max_new_tokens: int = 128, eos_token_ids: Sequence[int] = [], chain_length: int = 4, fixed_nodes: int = 15, adapt: bool = False) -> None:
+        """
+        Takes a whole prompt and fills the cache with it. `adapt`: chain and fixed fall back where guesses fail, and chains take their length from how many come true. The GIL is released.
+        """
 
     def step(self) -> list[int]:
         """
@@ -438,10 +493,18 @@ class Session:
     def last_tree(self) -> DraftTree:
         """A copy of the latest step's draft."""
 
-class ModelCost:
-    """What a pass over a bundle's target costs, whole and by part."""
+def known_shapes() -> list[str]:
+    """Names of model sizes that ModelCost can measure with random weights."""
 
-    def __init__(self, folder: str, *, threads: int, max_rows: int, max_context: int) -> None: ...
+class ModelCost:
+    """
+    What a pass over a bundle's target, or over random weights of a known shape, costs: whole and by part.
+    """
+
+    def __init__(self, folder: str = '', *, shape: str = '', threads: int, max_rows: int, max_context: int) -> None: ...
+
+    def native_model(self, max_rows: int) -> Model:
+        """A native host over the same weights."""
 
     def linears(self, rows: int) -> float:
         """Milliseconds of all linear layers and the head, once."""

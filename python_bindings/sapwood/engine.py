@@ -15,12 +15,15 @@ from typing import TYPE_CHECKING
 
 from sapwood import _runtime
 from sapwood.chat_template import Message
+from sapwood.cost_cache import CostKey, load_costs
 from sapwood.errors import SapwoodError
 from sapwood.generation import Generation
 from sapwood.hosts import open_model
 from sapwood.manifest import read_manifest
 from sapwood.options import (
+    DRAFTERS,
     GenerateOptions,
+    checked_drafter,
     checked_mode,
     checked_positive,
     checked_stops,
@@ -42,8 +45,13 @@ class Engine:
     ``bundle``: a folder that ``sapwood export`` wrote; None: the default one.
     ``host``: "native" or "onnxruntime"; both give the same tokens.
     ``mode``: how to decode unless ``generate`` says otherwise; None: what the bundle says.
+    ``drafter``: what guesses the drafts: "mix" (n-grams of the text and what the target itself said
+    after the same tokens), either alone ("ngram", "successor"), or "none".
     ``threads``: None: one for each core this process may use.
     ``context_length``: tokens that prompt and answer may have together; None: what the bundle says.
+
+    What ``sapwood tune`` measured for this bundle on this device is used where it is there. What
+    the drafter learns from one answer helps the next, until ``forget``.
 
     Raises SapwoodError for a bundle, host or option that cannot be used.
     """
@@ -54,9 +62,11 @@ class Engine:
         *,
         host: str = "native",
         mode: str | None = None,
+        drafter: str = DRAFTERS[0],
         threads: int | None = None,
         context_length: int | None = None,
     ) -> None:
+        self.drafter = checked_drafter(drafter)
         self.bundle = resolve_bundle(bundle)
         self.host = host
         self.threads = (
@@ -70,6 +80,7 @@ class Engine:
         if context_length is None:
             context_length = defaults.get("context_length", DEFAULT_CONTEXT_LENGTH)
         self.context_length = checked_positive("context_length", context_length)
+        self.measured_costs = load_costs(CostKey.of(self.manifest, host=host, threads=self.threads))
         self.session = self._new_session()
         self._latest: Generation | None = None
 
@@ -124,7 +135,8 @@ class Engine:
         return self._latest
 
     def forget(self) -> None:
-        """Ends the latest answer and empties the KV cache: the next prompt is computed in full."""
+        """Ends the latest answer and forgets it: the next prompt is computed in full, and the
+        drafter starts anew."""
         if self._latest is not None:
             self._latest.close()
         self.session = self._new_session()
@@ -134,7 +146,12 @@ class Engine:
         return Chat(self, system=system)
 
     def _new_session(self) -> _runtime.Session:
-        return _runtime.Session.create(self.model, context_length=self.context_length)
+        return _runtime.Session.create(
+            self.model,
+            context_length=self.context_length,
+            drafter=self.drafter,
+            measured_costs=self.measured_costs,
+        )
 
     def _encode(
         self, prompt: str | Sequence[Message], *, system: str | None, raw: bool

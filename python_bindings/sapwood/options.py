@@ -10,6 +10,7 @@ from sapwood.errors import SapwoodError
 
 MODES = ("plain", "chain", "fixed", "dynamic")
 HOSTS = ("native", "onnxruntime")
+DRAFTERS = ("mix", "ngram", "successor", "none")
 
 
 class GenerateOptions(TypedDict, total=False):
@@ -41,6 +42,12 @@ def checked_mode(mode: str) -> str:
     if mode not in MODES:
         raise SapwoodError(f"mode: must be one of {', '.join(MODES)}, not {mode!r}")
     return mode
+
+
+def checked_drafter(drafter: str) -> str:
+    if drafter not in DRAFTERS:
+        raise SapwoodError(f"drafter: must be one of {', '.join(DRAFTERS)}, not {drafter!r}")
+    return drafter
 
 
 def checked_stops(stop: str | Sequence[str] | None) -> list[str]:

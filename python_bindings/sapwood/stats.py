@@ -16,10 +16,13 @@ class Stats:
     ``mean_accepted_length`` is emitted tokens a step, the target's own token included, so plain
     decoding has 1. The prompt's last token is the first step's root: ``prefill_seconds`` covers
     the others. ``tokens_per_second`` is over the steps alone; ``first_token_seconds`` runs from
-    the call of ``generate``.
+    the call of ``generate``. ``draft_seconds``, part of ``decode_seconds``, is for growing trees
+    and learning from what came. ``cost_curve`` says where the budget of a tree comes from: "tuned"
+    (``sapwood tune`` measured this device) or "learned" (from the session's own steps).
     """
 
     mode: str
+    drafter: str
     host: str
     kernels: str
     threads: int
@@ -38,6 +41,7 @@ class Stats:
     tokens_per_second: float
     prompt_tokens_per_second: float
     mean_accepted_length: float
+    cost_curve: str
     stop_reason: str
 
     @classmethod
@@ -45,6 +49,7 @@ class Stats:
         cls,
         counts: SessionStats,
         *,
+        drafter: str,
         host: str,
         kernels: str,
         threads: int,
@@ -53,6 +58,7 @@ class Stats:
     ) -> Stats:
         return cls(
             mode=counts.mode,
+            drafter=drafter,
             host=host,
             kernels=kernels,
             threads=threads,
@@ -71,6 +77,7 @@ class Stats:
             tokens_per_second=counts.tokens_per_second,
             prompt_tokens_per_second=counts.prompt_tokens_per_second,
             mean_accepted_length=counts.mean_accepted_length,
+            cost_curve=counts.cost_curve,
             stop_reason=stop_reason,
         )
 

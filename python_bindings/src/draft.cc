@@ -2,6 +2,7 @@
 
 #include "bindings.h"
 #include "draft/suffix_automaton.h"
+#include "measure/tree_cost.h"
 
 namespace sapwood::python {
 
@@ -37,6 +38,24 @@ void bind_draft(nb::module_& module) {
           "longest_seen_suffix",
           [](const SuffixAutomaton& self) { return self.length(self.longest_seen_suffix()); },
           "Length of the longest suffix of the text that also occurs earlier in it.");
+
+  nb::class_<TreeCost>(module, "TreeCost",
+                       "What a step costs beside the model: medians in microseconds.")
+      .def_ro("nodes", &TreeCost::nodes)
+      .def_ro("grow", &TreeCost::grow)
+      .def_ro("layout", &TreeCost::layout)
+      .def_ro("verify", &TreeCost::verify)
+      .def_ro("follow", &TreeCost::follow)
+      .def_ro("observe", &TreeCost::observe)
+      .def_ro("select_row", &TreeCost::select_row);
+  module.def(
+      "tree_cost",
+      [](std::string_view drafter, int vocabulary, int nodes, int rounds) {
+        return value_or_raise(tree_cost(drafter, vocabulary, nodes, rounds));
+      },
+      nb::arg("drafter"), nb::kw_only(), nb::arg("vocabulary"), nb::arg("nodes"), nb::arg("rounds"),
+      nb::call_guard<nb::gil_scoped_release>(),
+      "Grows, lays out, verifies greedily and learns from trees of `nodes` nodes.");
 }
 
 }  // namespace sapwood::python

@@ -1,6 +1,7 @@
 // Session: prompts in, tokens out.
 
 #include "bindings.h"
+#include "draft/drafters.h"
 #include "engine/session.h"
 
 namespace sapwood::python {
@@ -15,16 +16,22 @@ Mode mode_or_raise(std::string_view name) {
 }
 
 std::unique_ptr<Session> create_session(std::shared_ptr<Model> model, int context_length,
-                                        int max_tree_nodes) {
+                                        int max_tree_nodes, std::string_view drafter,
+                                        const std::optional<CostGrid>& measured_costs,
+                                        bool learn_costs) {
   SessionOptions options;
   options.context_length = context_length;
   options.max_tree_nodes = max_tree_nodes;
+  options.drafter = value_or_raise(make_drafter(drafter));
+  if (measured_costs) options.measured_costs = *measured_costs;
+  options.learn_costs = learn_costs;
   return value_or_raise(Session::create(std::move(model), std::move(options)));
 }
 
 void start_session(Session& session, const std::vector<int32_t>& prompt, std::string_view mode,
                    const SamplingOptions& sampling, int max_new_tokens,
-                   const std::vector<int32_t>& eos_token_ids, int chain_length, int fixed_nodes) {
+                   const std::vector<int32_t>& eos_token_ids, int chain_length, int fixed_nodes,
+                   bool adapt) {
   GenerateOptions options;
   options.mode = mode_or_raise(mode);
   options.sampling = sampling;
@@ -32,6 +39,7 @@ void start_session(Session& session, const std::vector<int32_t>& prompt, std::st
   options.eos_token_ids = eos_token_ids;
   options.chain_length = chain_length;
   options.fixed_nodes = fixed_nodes;
+  options.adapt = adapt;
   nb::gil_scoped_release unlocked;
   raise_unless_ok(session.start(prompt, options));
 }
@@ -45,6 +53,11 @@ std::vector<int32_t> step_session(Session& session) {
 }  // namespace
 
 void bind_engine(nb::module_& module) {
+  module.def(
+      "drafter_names",
+      [] { return std::vector<std::string>(kDrafterNames.begin(), kDrafterNames.end()); },
+      "What Session.create takes as `drafter`, the default first.");
+
   nb::class_<SessionStats>(module, "SessionStats", "Counts and times of one answer.")
       .def_prop_ro("mode",
                    [](const SessionStats& self) { return std::string(mode_name(self.mode)); })
@@ -55,10 +68,14 @@ void bind_engine(nb::module_& module) {
       .def_ro("rows_verified", &SessionStats::rows_verified)
       .def_ro("drafted_tokens", &SessionStats::drafted_tokens)
       .def_ro("accepted_tokens", &SessionStats::accepted_tokens)
+      .def_ro("soft_fallbacks", &SessionStats::soft_fallbacks)
+      .def_ro("hard_fallbacks", &SessionStats::hard_fallbacks)
       .def_ro("peak_kv_slots", &SessionStats::peak_kv_slots)
       .def_ro("prefill_seconds", &SessionStats::prefill_seconds)
       .def_ro("decode_seconds", &SessionStats::decode_seconds)
       .def_ro("draft_seconds", &SessionStats::draft_seconds)
+      .def_prop_ro("cost_curve",
+                   [](const SessionStats& self) { return self.tuned_costs ? "tuned" : "learned"; })
       .def_prop_ro("mean_accepted_length", &SessionStats::mean_accepted_length)
       .def_prop_ro("tokens_per_second", &SessionStats::tokens_per_second)
       .def_prop_ro("prompt_tokens_per_second", &SessionStats::prompt_tokens_per_second);
@@ -66,12 +83,18 @@ void bind_engine(nb::module_& module) {
   nb::class_<Session>(module, "Session",
                       "One conversation with a model. Not thread-safe, except for cancel().")
       .def_static("create", &create_session, nb::arg("model"), nb::kw_only(),
-                  nb::arg("context_length"), nb::arg("max_tree_nodes") = 31)
+                  nb::arg("context_length"), nb::arg("max_tree_nodes") = 31,
+                  nb::arg("drafter") = "mix", nb::arg("measured_costs") = nb::none(),
+                  nb::arg("learn_costs") = true,
+                  "`drafter`: one of drafter_names(). `measured_costs`: what a pass costs here; "
+                  "without it the session finds out from its own steps.")
       .def("start", &start_session, nb::arg("prompt"), nb::kw_only(), nb::arg("mode") = "dynamic",
            nb::arg("sampling") = SamplingOptions(), nb::arg("max_new_tokens") = 128,
            nb::arg("eos_token_ids") = std::vector<int32_t>(), nb::arg("chain_length") = 4,
-           nb::arg("fixed_nodes") = 15,
-           "Takes a whole prompt and fills the cache with it. The GIL is released.")
+           nb::arg("fixed_nodes") = 15, nb::arg("adapt") = false,
+           "Takes a whole prompt and fills the cache with it. `adapt`: chain and fixed fall back "
+           "where guesses fail, and chains take their length from how many come true. The GIL is "
+           "released.")
       .def("step", &step_session,
            "One verify step: the tokens it emitted, none once the answer has ended. The GIL is "
            "released.")

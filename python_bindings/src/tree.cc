@@ -2,6 +2,7 @@
 
 #include "bindings.h"
 #include "tree/budget.h"
+#include "tree/cost_grid.h"
 #include "tree/draft_tree.h"
 #include "tree/tree_shape.h"
 
@@ -84,6 +85,23 @@ void bind_tree(nb::module_& module) {
           },
           nb::arg("rows"), nb::arg("milliseconds"))
       .def("milliseconds", &CostCurve::milliseconds, nb::arg("rows"));
+
+  nb::class_<CostGrid>(module, "CostGrid",
+                       "Milliseconds of a verify pass by rows and by committed tokens.")
+      .def(
+          "__init__",
+          [](CostGrid* self, std::vector<int> contexts, std::vector<int> rows,
+             const std::vector<std::vector<double>>& milliseconds) {
+            CostGrid grid{std::move(contexts), std::move(rows), {}};
+            for (const std::vector<double>& line : milliseconds) {
+              grid.milliseconds.insert(grid.milliseconds.end(), line.begin(), line.end());
+            }
+            raise_unless_ok(grid.check());
+            new (self) CostGrid(std::move(grid));
+          },
+          nb::arg("contexts"), nb::arg("rows"), nb::arg("milliseconds"),
+          "Contexts and rows ascending; milliseconds [contexts][rows].")
+      .def("at", &CostGrid::at, nb::arg("context"), "The curve over so many tokens.");
 }
 
 }  // namespace sapwood::python

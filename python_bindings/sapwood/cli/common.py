@@ -21,6 +21,15 @@ class Mode(str, Enum):
     dynamic = "dynamic"
 
 
+class Drafter(str, Enum):
+    """What guesses a draft."""
+
+    mix = "mix"
+    ngram = "ngram"
+    successor = "successor"
+    none = "none"
+
+
 class Host(str, Enum):
     """What runs the model: our own loop over the layers, or ONNX Runtime with our operators."""
 
@@ -42,6 +51,13 @@ ModeOption = Annotated[
         help="How to decode: plain (no draft), chain, fixed (tree of a fixed shape), dynamic "
         "(tree cut to measure). All give the same tokens. Without it: what the bundle says.",
         show_default=False,
+    ),
+]
+DrafterOption = Annotated[
+    Drafter,
+    typer.Option(
+        help="What guesses: ngram (what followed in the text), successor (what the target itself "
+        "said after the same tokens), mix (both), none."
     ),
 ]
 HostOption = Annotated[Host, typer.Option(help="What runs the model.")]

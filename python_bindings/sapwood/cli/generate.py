@@ -10,6 +10,8 @@ import typer
 from sapwood.cli.common import (
     BundleArgument,
     ContextLengthOption,
+    Drafter,
+    DrafterOption,
     Host,
     HostOption,
     JsonOption,
@@ -51,6 +53,7 @@ def generate(
         bool, typer.Option("--raw", help="Continue the text as it stands, without chat template.")
     ] = False,
     mode: ModeOption = None,
+    drafter: DrafterOption = Drafter.mix,
     host: HostOption = Host.native,
     temperature: TemperatureOption = 0.0,
     top_k: TopKOption = 0,
@@ -72,6 +75,7 @@ def generate(
         bundle,
         host=host.value,
         mode=mode.value if mode else None,
+        drafter=drafter.value,
         threads=threads,
         context_length=context_length,
     )

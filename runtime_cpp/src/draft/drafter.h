@@ -41,6 +41,19 @@ struct DraftRequest {
   double overhead_ms = 0;            // kBudgeted: what a step costs beside the verify pass
 };
 
+// What a verify pass found out, accepted or not: the target's logits after the root and every node.
+struct VerifiedRows {
+  std::span<const int32_t> text;  // up to the root, its last token
+  const DraftTree& tree;
+  std::span<const float> logits;  // [1 + tree.size()][vocabulary], before any sampling transform
+  int vocabulary;
+  std::span<const int32_t> emitted;  // what came after the root
+
+  std::span<const float> of(int node) const {  // DraftTree::kRoot included
+    return logits.subspan(static_cast<size_t>(node + 1) * vocabulary, vocabulary);
+  }
+};
+
 class Drafter {
  public:
   virtual ~Drafter() = default;
@@ -53,6 +66,10 @@ class Drafter {
   // These were appended to the text by the target. Learning from how well they were foreseen
   // belongs here.
   virtual void follow(std::span<const int32_t> tokens) = 0;
+
+  // The rows of the pass that these tokens came from, after follow(): how well a guess was foreseen
+  // is judged before the answer is known. Nothing is kept of `rows` itself.
+  virtual void observe(const VerifiedRows& rows) { static_cast<void>(rows); }
 
   // Grows `tree` (empty on entry) beyond the text.
   virtual Status propose(const DraftRequest& request, DraftTree& tree) = 0;

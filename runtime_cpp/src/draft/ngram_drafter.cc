@@ -45,6 +45,17 @@ NgramDrafter::Context NgramDrafter::present() const {
   return {state, automaton_->length(state)};
 }
 
+NgramDrafter::Context NgramDrafter::advance(const Context& context, int32_t token) const {
+  int matched = context.matched;
+  for (int state = context.state; state != SuffixAutomaton::kNoState;
+       state = automaton_->link(state)) {
+    matched = std::min(matched, automaton_->length(state));
+    const int next = automaton_->next(state, token);
+    if (next != SuffixAutomaton::kNoState) return {next, matched + 1};
+  }
+  return {};
+}
+
 int NgramDrafter::guess(const Context& context, int width, Guesses& guesses) const {
   const SuffixAutomaton& automaton = *automaton_;
   int n = 0;

@@ -4,8 +4,8 @@
 // are the next shorter ones. Their continuations are mixed as in prediction by partial matching
 // (Cleary and Witten, 1984, with escape method C of Moffat, 1990): a context seen n times with d
 // distinct successors gives count / (n + d) to each and leaves d / (n + d) to the shorter contexts.
-// That probability is the drafter's q; what it is worth, and so which candidate comes first, is learnt from
-// how earlier guesses fared.
+// That probability is the drafter's q; what it is worth, and so which candidate comes first, is
+// learnt from how earlier guesses fared.
 #pragma once
 
 #include <array>
@@ -25,14 +25,6 @@ class NgramDrafter final : public Drafter {
   static constexpr int kMaxContexts = 8;      // suffixes looked at, longest first
   static constexpr int kMaxEdges = 32;        // successors looked at per suffix, latest first
 
-  const DrafterTraits& traits() const override;
-  Status start(std::span<const int32_t> tokens, int max_tokens) override;
-  void follow(std::span<const int32_t> tokens) override;
-  Status propose(const DraftRequest& request, DraftTree& tree) override;
-
-  const AcceptanceTable& acceptance() const { return acceptance_; }
-
- private:
   // A context: an automaton state and how many tokens back it is known to match.
   struct Context {
     int state = SuffixAutomaton::kInitial;
@@ -47,10 +39,21 @@ class NgramDrafter final : public Drafter {
   };
   using Guesses = std::array<Guess, TreeGrower::kMaxWidth>;
 
+  const DrafterTraits& traits() const override;
+  Status start(std::span<const int32_t> tokens, int max_tokens) override;
+  void follow(std::span<const int32_t> tokens) override;
+  Status propose(const DraftRequest& request, DraftTree& tree) override;
+
   Context present() const;
+  // The longest context that `token` after `context` is known to match; for tokens that another
+  // drafter suggested.
+  Context advance(const Context& context, int32_t token) const;
   // The likeliest successors, by falling acceptance; returns how many.
   int guess(const Context& context, int width, Guesses& guesses) const;
 
+  const AcceptanceTable& acceptance() const { return acceptance_; }
+
+ private:
   std::optional<SuffixAutomaton> automaton_;
   AcceptanceTable acceptance_;
   TreeGrower grower_;

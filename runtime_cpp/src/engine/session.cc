@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "draft/ngram_drafter.h"
+#include "draft/drafters.h"
 #include "engine/session_state.h"
 
 namespace sapwood {
@@ -57,6 +57,7 @@ Session::State::State(std::shared_ptr<Model> the_model, SessionOptions options,
       max_nodes(options.max_tree_nodes),
       drafter(std::move(options.drafter)),
       curve(options.cost_curve),
+      measured_costs(std::move(options.measured_costs)),
       learn_costs(options.learn_costs),
       kv(std::move(store)),
       bitmap(kv->slots()),
@@ -84,7 +85,12 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<Model> model,
   }
   options.max_tree_nodes =
       std::min({options.max_tree_nodes, DraftTree::kCapacity, model->max_rows() - 1});
-  if (options.drafter == nullptr) options.drafter = std::make_unique<NgramDrafter>();
+  if (!options.measured_costs.empty()) SAPWOOD_TRY(options.measured_costs.check());
+  if (options.drafter == nullptr) {
+    Result<std::unique_ptr<Drafter>> drafter = make_drafter("mix");
+    if (!drafter.ok()) return drafter.status();
+    options.drafter = std::move(drafter).value();
+  }
   const DrafterTraits& traits = options.drafter->traits();
   if (!traits.deterministic) {
     return Status(Code::kUnsupported,
@@ -148,6 +154,7 @@ Status Session::State::start(std::span<const int32_t> prompt, const GenerateOpti
   stats.mode = options.mode;
   stats.prompt_tokens = static_cast<int>(prompt.size());
   stats.reused_prompt_tokens = static_cast<int>(reused);
+  stats.tuned_costs = !measured_costs.empty();
   bitmap.reset_peak();
 
   const EngineClock::time_point begin = EngineClock::now();
@@ -158,8 +165,15 @@ Status Session::State::start(std::span<const int32_t> prompt, const GenerateOpti
     if (filled.code() == Code::kCancelled) reason = StopReason::kCancelled;
     return filled;
   }
+  fallback.start();
+  chain_length.start(options.chain_length, max_nodes);
   if (options.mode == Mode::kFixed) {
     shape = TreeShape::likeliest(kFixedByRank, std::min(options.fixed_nodes, max_nodes));
+  }
+  if (!measured_costs.empty()) {
+    const int room = context_length - static_cast<int>(tokens.size());
+    const int middle = static_cast<int>(tokens.size()) + std::min(options.max_new_tokens, room) / 2;
+    curve = measured_costs.at(middle);
   }
   SAPWOOD_TRY(sampler.start(options.sampling, tokens));
   if (options.mode != Mode::kPlain) SAPWOOD_TRY(drafter->start(tokens, context_length));

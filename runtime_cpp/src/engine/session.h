@@ -26,6 +26,7 @@
 #include "engine/mode.h"
 #include "model/model.h"
 #include "tree/budget.h"
+#include "tree/cost_grid.h"
 #include "tree/draft_tree.h"
 #include "verify/sampling.h"
 
@@ -35,8 +36,12 @@ struct SessionOptions {
   int context_length = 2048;  // prompt and emitted tokens together
   int max_tree_nodes = 31;    // the most a step verifies beside the root; also KV slots beyond
                               // the context. Lowered to what one pass of the model takes.
-  std::unique_ptr<Drafter> drafter;             // null: the n-gram drafter over prompt and output
+  std::unique_ptr<Drafter> drafter;  // null: make_drafter("mix"). Lives as long as the session, so
+                                     // what it learnt in one answer helps the next.
   CostCurve cost_curve = CostCurve::assumed();  // where measuring starts
+  // Measured on this device for this model (sapwood tune): every answer starts from it instead, at
+  // the context it will have.
+  CostGrid measured_costs;
   bool learn_costs = true;  // refine the curve by every step; off, equal runs draft equal trees
 };
 
@@ -47,6 +52,8 @@ struct GenerateOptions {
   std::vector<int32_t> eos_token_ids;  // emitted, and nothing after
   int chain_length = 4;                // kChain
   int fixed_nodes = 15;                // kFixed
+  bool adapt = false;  // kChain, kFixed: fall back where guesses fail, and choose the length of a
+                       // chain by how many come true (engine/adaptation.h)
 };
 
 enum class StopReason {
@@ -68,10 +75,13 @@ struct SessionStats {
   int64_t rows_verified = 0;  // roots and nodes, over all steps
   int64_t drafted_tokens = 0;
   int64_t accepted_tokens = 0;  // drafted ones that were emitted
+  int64_t soft_fallbacks = 0;   // steps that drafted a chain because the one before failed
+  int64_t hard_fallbacks = 0;   // cool-downs without drafting
   int peak_kv_slots = 0;
   double prefill_seconds = 0;  // start(): all prompt tokens but the last, which is the first root
   double decode_seconds = 0;   // step()
-  double draft_seconds = 0;    // part of decode_seconds spent growing trees
+  double draft_seconds = 0;    // part of decode_seconds: growing trees, learning from what came
+  bool tuned_costs = false;    // the budget started from measurements of this device
 
   double mean_accepted_length() const;  // emitted tokens a step; 0 before the first
   double tokens_per_second() const;

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/adaptation.h"
 #include "engine/session.h"
 #include "memory/kv_slot_bitmap.h"
 #include "memory/kv_store.h"
@@ -30,10 +31,15 @@ struct Session::State {
   Result<std::span<const int32_t>> step();
   Status finish_at(int emitted);
 
+  bool adapts() const {
+    return generate.adapt && (generate.mode == Mode::kChain || generate.mode == Mode::kFixed);
+  }
+
   // The parts of a step, in this order.
   Status draft();
   Status verify(std::span<const int32_t> slots, double& pass_seconds);
   Status commit(std::span<const int32_t> slots);
+  void learn(size_t text_before);  // drafter and adaptation, from what the step found out
   StopReason reason_after_step() const;
 
   Status keep_committed(size_t count);  // forgets the cache beyond the first `count` tokens
@@ -44,6 +50,7 @@ struct Session::State {
   int max_nodes;
   std::unique_ptr<Drafter> drafter;
   CostCurve curve;
+  const CostGrid measured_costs;
   const bool learn_costs;
   double overhead_ms = 0;  // of a step, beside the pass; a running average
 
@@ -63,6 +70,8 @@ struct Session::State {
 
   GenerateOptions generate;
   TreeShape shape;
+  Fallback fallback;  // these two where generate.adapt says so
+  ChainLength chain_length;
   bool running = false;  // start() succeeded and no step failed since
   StopReason reason = StopReason::kNone;
   SessionStats stats;

@@ -40,8 +40,15 @@ Result<std::span<const int32_t>> Session::State::step() {
     SAPWOOD_TRY(bitmap.free(slots));
     return verified;
   }
+  const size_t text_before = tokens.size();
   SAPWOOD_TRY(commit(slots));
-  if (generate.mode != Mode::kPlain) drafter->follow(verdict.emitted);
+  const EngineClock::time_point committed_at = EngineClock::now();
+  if (generate.mode != Mode::kPlain) learn(text_before);
+  const double learn_seconds = seconds_since(committed_at);
+  stats.draft_seconds += learn_seconds;
+  // Learning looks at every row, so a row costs it too.
+  pass_seconds += learn_seconds;
+  if (learn_costs) curve.observe(static_cast<int>(slots.size()), pass_seconds * 1e3);
   reason = reason_after_step();
   running = true;
 
@@ -58,12 +65,15 @@ Status Session::State::draft() {
   // keeps every node's position inside the context.
   request.max_depth = tokens_left() - 1;
   request.max_nodes = std::min(max_nodes, bitmap.available() - 1);
-  switch (generate.mode) {
+  const Fallback::Plan plan = adapts() ? fallback.plan() : Fallback::Plan::kAsAsked;
+  if (plan == Fallback::Plan::kPlain) return Status::okay();
+  switch (plan == Fallback::Plan::kChain ? Mode::kChain : generate.mode) {
     case Mode::kPlain:
       return Status::okay();
     case Mode::kChain:
       request.growth = Growth::kChain;
-      request.max_nodes = std::min(request.max_nodes, generate.chain_length);
+      request.max_nodes =
+          std::min(request.max_nodes, adapts() ? chain_length.length() : generate.chain_length);
       break;
     case Mode::kFixed:
       request.growth = Growth::kShape;
@@ -90,7 +100,6 @@ Status Session::State::verify(std::span<const int32_t> slots, double& pass_secon
   const EngineClock::time_point begin = EngineClock::now();
   SAPWOOD_TRY(model->forward(batch, *kv, rows));
   pass_seconds = seconds_since(begin);
-  if (learn_costs) curve.observe(batch.rows(), pass_seconds * 1e3);
   return target_draw(tree, rows, sampler, static_cast<uint64_t>(stats.emitted_tokens),
                      {tokens_left(), generate.eos_token_ids}, verdict);
 }
@@ -125,6 +134,23 @@ Status Session::State::commit(std::span<const int32_t> slots) {
   stats.accepted_tokens += static_cast<int64_t>(verdict.accepted.size());
   stats.peak_kv_slots = bitmap.peak();
   return Status::okay();
+}
+
+void Session::State::learn(size_t text_before) {
+  if (adapts()) {
+    const int accepted = static_cast<int>(verdict.accepted.size());
+    fallback.observe(tree.size(), accepted, static_cast<int>(verdict.emitted.size()));
+    if (generate.mode == Mode::kChain) chain_length.observe(tree.size(), accepted);
+    stats.soft_fallbacks = fallback.soft();
+    stats.hard_fallbacks = fallback.hard();
+  }
+  drafter->follow(verdict.emitted);
+  const int vocabulary = sampler.vocabulary_size();
+  drafter->observe({std::span<const int32_t>(tokens).first(text_before),
+                    tree,
+                    {logits.get(), (static_cast<size_t>(tree.size()) + 1) * vocabulary},
+                    vocabulary,
+                    verdict.emitted});
 }
 
 StopReason Session::State::reason_after_step() const {

@@ -84,8 +84,8 @@ def decode(
     """
     from sapwood.engine import Engine
 
-    mode_names = _choices("--modes", modes, [mode.value for mode in Mode])
-    host_names = _choices("--hosts", hosts, [host.value for host in Host])
+    mode_names = choices("--modes", modes, [mode.value for mode in Mode])
+    host_names = choices("--hosts", hosts, [host.value for host in Host])
     prompts = list(prompt or DEFAULT_PROMPTS)
     engines = [
         Engine(bundle, host=name, threads=threads, context_length=context_length)
@@ -179,7 +179,7 @@ def summarise(samples: Sequence[Sample], prompts: Sequence[str], threads: int) -
     }
 
 
-def _choices(option: str, text: str, allowed: Sequence[str]) -> list[str]:
+def choices(option: str, text: str, allowed: Sequence[str]) -> list[str]:
     chosen = [part.strip() for part in text.split(",") if part.strip()]
     unknown = [part for part in chosen if part not in allowed]
     if unknown or not chosen:

@@ -1,0 +1,122 @@
+"""``sapwood tune``: measures what a verify pass costs here, for the budget of the trees."""
+
+from __future__ import annotations
+
+import sys
+from statistics import median
+from typing import Annotated, Any
+
+import typer
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from sapwood.cli.common import (
+    BundleArgument,
+    Host,
+    HostOption,
+    JsonOption,
+    ThreadsOption,
+    messages_console,
+    output_console,
+    print_json,
+)
+from sapwood.errors import SapwoodError
+
+EXAMPLE = "Example:  sapwood tune bundles/smollm2 --threads 2 --json"
+
+ROWS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
+CONTEXTS = (128, 1024)
+
+
+def tune(
+    bundle: BundleArgument = None,
+    host: HostOption = Host.native,
+    threads: ThreadsOption = None,
+    repeats: Annotated[
+        int, typer.Option(min=1, max=1000, help="Rounds over all sizes; medians are kept.")
+    ] = 9,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure passes of 1 to 32 rows over 128 and 1,024 tokens, and keep the curve.
+
+    Engines of this bundle on this device, with this host and number of threads, find it and size
+    their trees by it. Without it they learn the costs from their own steps.
+    """
+    report = measure(bundle, host.value, threads, repeats)
+    if as_json:
+        print_json(report)
+    else:
+        _print(report)
+
+
+def measure(bundle: str | None, host: str, threads: int | None, repeats: int) -> dict[str, Any]:
+    """Measures, writes the cache and returns the object that ``--json`` prints."""
+    from dataclasses import asdict
+
+    from sapwood import _runtime
+    from sapwood.cost_cache import CostKey, save_costs
+    from sapwood.hosts import open_model
+    from sapwood.manifest import read_manifest
+    from sapwood.options import default_threads
+    from sapwood.paths import resolve_bundle
+
+    folder = resolve_bundle(bundle)
+    count = threads or default_threads()
+    model = open_model(folder, host=host, threads=count)
+    longest = read_manifest(folder)["target"]["spec"]["context_length"]
+    contexts = [context for context in CONTEXTS if context + max(ROWS) <= longest]
+    if not contexts:
+        contexts = [max(0, longest - max(ROWS))]
+    cost = _runtime.ModelCost(
+        str(folder), threads=1, max_rows=max(ROWS), max_context=max(*contexts, 1)
+    )
+    samples: dict[tuple[int, int], list[float]] = {}
+    with Progress(
+        TextColumn("measuring"),
+        BarColumn(),
+        TimeRemainingColumn(),
+        console=messages_console(),
+        transient=True,
+        disable=not sys.stderr.isatty(),
+    ) as progress:
+        for number in progress.track(range(repeats + 1)):
+            for context in contexts:
+                for rows in ROWS:
+                    milliseconds = cost.model(model, rows, context)
+                    if number:  # the first round warms up
+                        samples.setdefault((context, rows), []).append(milliseconds)
+    medians = [[median(samples[context, rows]) for rows in ROWS] for context in contexts]
+    key = CostKey.of(read_manifest(folder), host=host, threads=count)
+    try:
+        path = save_costs(key, contexts, list(ROWS), medians)
+    except OSError as error:
+        raise SapwoodError(
+            f"{error.filename or key.path()}: {error.strerror}; the curve could not be kept"
+        ) from error
+    return {
+        "path": str(path),
+        "device": asdict(key),
+        "contexts": contexts,
+        "rows": list(ROWS),
+        "milliseconds": medians,
+    }
+
+
+def _print(report: dict[str, Any]) -> None:
+    table = Table(
+        "rows", *(f"ms at {context:,} tokens" for context in report["contexts"]), box=None
+    )
+    for index, rows in enumerate(report["rows"]):
+        cells = []
+        for line in report["milliseconds"]:
+            cells.append(f"{line[index]:.2f}  ({line[index] / line[0]:.2f}x)")
+        table.add_row(str(rows), *cells)
+    console = output_console()
+    console.print(table)
+    device = report["device"]
+    console.print(
+        f"{device['processor']}, {device['kernels']} kernels, {device['threads']} threads, "
+        f"{device['host']} host; kept in {report['path']}",
+        style="dim",
+        soft_wrap=True,
+    )

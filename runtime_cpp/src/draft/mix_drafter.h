@@ -1,0 +1,72 @@
+// N-grams of the text and the target's own successors in one tree.
+//
+// Both name a node's candidates; the same token from both is one candidate. What each thinks of it,
+// calibrated by itself, is looked up together in a table of what such pairs of opinions have been
+// worth, which starts at the larger of the two. So an agreement of both, or the silence of one,
+// counts for what it turned out to mean. What deeper nodes promise is corrected by depth.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "draft/ngram_drafter.h"
+#include "draft/successor_drafter.h"
+
+namespace sapwood {
+
+class MixDrafter final : public Drafter {
+ public:
+  static constexpr int kMaxDepthLearnt = 16;  // deeper nodes share the last one's correction
+
+  MixDrafter();
+
+  const DrafterTraits& traits() const override;
+  Status start(std::span<const int32_t> tokens, int max_tokens) override;
+  void follow(std::span<const int32_t> tokens) override;
+  void observe(const VerifiedRows& rows) override;
+  Status propose(const DraftRequest& request, DraftTree& tree) override;
+
+  const NgramDrafter& ngram() const { return ngram_; }
+  const SuccessorDrafter& successor() const { return successor_; }
+  double kept_at_depth(int depth) const;  // of the acceptance predicted there, the part that came
+
+ private:
+  struct Context {
+    NgramDrafter::Context ngram;
+    SuccessorDrafter::Context successor;
+  };
+  struct Guess {
+    int32_t token;
+    float probability;           // the larger of both sources' own
+    float by_ngram;              // calibrated acceptance, 0: not suggested
+    float by_successor;          // likewise
+    float acceptance;            // both together
+    NgramDrafter::Context then;  // matched 0: still to be looked up
+  };
+  using Guesses = std::array<Guess, TreeGrower::kMaxWidth>;
+  struct Cell {
+    double came = 0;
+    double trials = 0;
+    double prior = 0;  // sum of what the larger source said
+  };
+
+  Context present() const { return {ngram_.present(), successor_.present()}; }
+  Context context_at(int node) const;
+  int guess(const Context& context, Guesses& guesses) const;
+  static int cell_of(const Guess& guess);
+  double together(const Guess& guess) const;
+
+  NgramDrafter ngram_;
+  SuccessorDrafter successor_;
+  TreeGrower grower_;
+  std::vector<Cell> opinions_;  // [band of the n-gram's][band of the successor's]
+  struct Promise {
+    double promised = 0;
+    double came = 0;
+  };
+  std::array<Promise, kMaxDepthLearnt + 1> by_depth_{};
+  std::array<Context, DraftTree::kCapacity> context_of_;  // by node
+  std::vector<NgramDrafter::Context> successor_of_;       // [node + 1][kMaxWidth]
+};
+
+}  // namespace sapwood

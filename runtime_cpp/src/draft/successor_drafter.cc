@@ -1,0 +1,121 @@
+#include "draft/successor_drafter.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sapwood {
+namespace {
+
+// Siblings exclude each other, so their acceptances cannot add up to more than this.
+constexpr float kMostTogether = 0.98f;
+
+// Classes: where a guess comes from and its rank there. What is stored after a single token was
+// said in another context, so it starts at about half its word; after a pair, at most of it. The
+// first rank starts higher than its probability: decoding greedily, it is what comes if the context
+// is alike. All of it is soon replaced by what is seen.
+constexpr int kRankClasses = 4;
+constexpr std::array<double, 2 * kRankClasses> kFirstPromise = {0.6, 0.5, 0.5, 0.5,   // single
+                                                                1.0, 0.8, 0.8, 0.8};  // pair
+
+int class_of(bool pair, int rank) {
+  const int rank_class = rank < 2 ? rank : rank < 4 ? 2 : 3;
+  return (pair ? kRankClasses : 0) + rank_class;
+}
+
+}  // namespace
+
+SuccessorDrafter::SuccessorDrafter() : calibration_(kFirstPromise) {}
+
+const DrafterTraits& SuccessorDrafter::traits() const {
+  static const DrafterTraits kTraits{.name = "successor"};
+  return kTraits;
+}
+
+Status SuccessorDrafter::start(std::span<const int32_t> tokens, int) {
+  const size_t n = tokens.size();
+  present_ = {n > 1 ? tokens[n - 2] : SuccessorTable::kNoToken,
+              n > 0 ? tokens[n - 1] : SuccessorTable::kNoToken};
+  return Status::okay();
+}
+
+void SuccessorDrafter::follow(std::span<const int32_t> tokens) {
+  Guesses guesses;
+  for (const int32_t token : tokens) {
+    // Drafted or not, as in the n-gram drafter. The table does not hold this step's rows yet.
+    const int n = guess(present_, guesses);
+    for (int i = 0; i < n; ++i) {
+      calibration_.observe(guesses[i].of_class, guesses[i].probability, guesses[i].token == token);
+    }
+    present_ = present_.then(token);
+  }
+}
+
+void SuccessorDrafter::observe(const VerifiedRows& rows) {
+  selector_.reserve(rows.vocabulary);
+  TopSuccessors top;
+  const auto token_of = [&](int node) -> int32_t {
+    if (node != DraftTree::kRoot) return rows.tree.token(node);
+    return rows.text.empty() ? SuccessorTable::kNoToken : rows.text.back();
+  };
+  for (int node = DraftTree::kRoot; node < rows.tree.size(); ++node) {
+    int32_t before = SuccessorTable::kNoToken;
+    if (node != DraftTree::kRoot) {
+      before = token_of(rows.tree.parent(node));
+    } else if (rows.text.size() > 1) {
+      before = rows.text[rows.text.size() - 2];
+    }
+    selector_.select(rows.of(node), top);
+    table_.refresh(before, token_of(node), top);
+  }
+}
+
+int SuccessorDrafter::guess(const Context& context, Guesses& guesses) const {
+  const SuccessorTable::Entry* entry = table_.after_pair(context.before, context.token);
+  const bool pair = entry != nullptr;
+  if (!pair) entry = table_.after_token(context.token);
+  if (entry == nullptr) return 0;
+  const int n = entry->count();
+  float together = 0;
+  for (int rank = 0; rank < n; ++rank) {
+    Guess& guess = guesses[rank];
+    guess.token = entry->tokens[rank];
+    guess.of_class = class_of(pair, rank);
+    guess.probability = entry->probability_of(rank);
+    guess.acceptance = static_cast<float>(calibration_.estimate(guess.of_class, guess.probability));
+    together += guess.acceptance;
+  }
+  for (int i = 0; together > kMostTogether && i < n; ++i) {
+    guesses[i].acceptance *= kMostTogether / together;
+  }
+  for (int i = 1; i < n; ++i) {
+    const Guess moving = guesses[i];
+    int at = i;
+    for (; at > 0 && guesses[at - 1].acceptance < moving.acceptance; --at) {
+      guesses[at] = guesses[at - 1];
+    }
+    guesses[at] = moving;
+  }
+  return n;
+}
+
+Status SuccessorDrafter::propose(const DraftRequest& request, DraftTree& tree) {
+  const auto expand = [&](int node, std::span<Candidate> out) {
+    Guesses guesses;
+    const Context context = node == DraftTree::kRoot ? present_ : context_of_[node];
+    const int n = std::min(guess(context, guesses), static_cast<int>(out.size()));
+    for (int i = 0; i < n; ++i) {
+      out[i] = {guesses[i].token, std::log(std::max(guesses[i].probability, 1e-9f)),
+                guesses[i].acceptance};
+    }
+    return n;
+  };
+  const auto added = [&](int node, int) {
+    const int parent = tree.parent(node);
+    const Context& above = parent == DraftTree::kRoot ? present_ : context_of_[parent];
+    context_of_[node] = above.then(tree.token(node));
+  };
+  grower_.grow(request, expand, added, tree);
+  return Status::okay();
+}
+
+}  // namespace sapwood

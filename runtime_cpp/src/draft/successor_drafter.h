@@ -1,0 +1,57 @@
+// Drafts from the successor table: a whole tree without a pass of any model.
+//
+// The table outlives a text: start() keeps it, so that one answer helps the next. A node's
+// candidates are what the target last said after its last two tokens, or after its last one.
+#pragma once
+
+#include <array>
+
+#include "draft/calibration.h"
+#include "draft/drafter.h"
+#include "draft/growth.h"
+#include "draft/successor_table.h"
+
+namespace sapwood {
+
+class SuccessorDrafter final : public Drafter {
+ public:
+  // The last two tokens of a text.
+  struct Context {
+    int32_t before = SuccessorTable::kNoToken;
+    int32_t token = SuccessorTable::kNoToken;
+
+    Context then(int32_t next) const { return {token, next}; }
+  };
+  struct Guess {
+    int32_t token;
+    int of_class;
+    float probability;  // as the table has it
+    float acceptance;   // what that has been worth
+  };
+  using Guesses = std::array<Guess, TopSuccessors::kMost>;
+
+  SuccessorDrafter();
+
+  const DrafterTraits& traits() const override;
+  Status start(std::span<const int32_t> tokens, int max_tokens) override;
+  void follow(std::span<const int32_t> tokens) override;
+  void observe(const VerifiedRows& rows) override;
+  Status propose(const DraftRequest& request, DraftTree& tree) override;
+
+  Context present() const { return present_; }
+  // The likeliest successors, by falling acceptance; returns how many.
+  int guess(const Context& context, Guesses& guesses) const;
+
+  const SuccessorTable& table() const { return table_; }
+  const Calibration& calibration() const { return calibration_; }
+
+ private:
+  SuccessorTable table_;
+  TopSelector selector_;
+  Calibration calibration_;
+  TreeGrower grower_;
+  Context present_;
+  std::array<Context, DraftTree::kCapacity> context_of_;  // by node
+};
+
+}  // namespace sapwood

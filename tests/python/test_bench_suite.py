@@ -1,0 +1,116 @@
+"""``sapwood bench suite`` and ``bench tree``: the shape of their reports and what they refuse."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from conftest import Sapwood, refused
+from sapwood.cli.bench.suite import read_questions
+from sapwood.errors import SapwoodError
+
+QUESTIONS = [
+    {"question_id": 1, "category": "writing", "turns": ["a b c a b c a b", "more"]},
+    {"question_id": 2, "category": "writing", "turns": ["b c d"]},
+    {"question_id": 3, "category": "qa", "turns": ["what is a"]},
+    {"question_id": 4, "category": "writing", "turns": ["never asked"]},
+]
+
+
+@pytest.fixture
+def questions(tmp_path: Path) -> Path:
+    path = tmp_path / "questions.jsonl"
+    path.write_text("\n".join(map(json.dumps, QUESTIONS)) + "\n\n")
+    return path
+
+
+def test_categories_take_turns_and_give_their_first_questions(questions: Path) -> None:
+    chosen = read_questions(questions, 2)
+    assert [question.question_id for question in chosen] == ["1", "3", "2"]
+    assert [question.category for question in chosen] == ["writing", "qa", "writing"]
+
+
+@pytest.mark.parametrize("temperature", ["0", "0.8"])
+def test_modes_are_compared_by_category(
+    sapwood: Sapwood, tiny_bundle: Path, questions: Path, temperature: str
+) -> None:
+    result = sapwood(
+        *("bench", "suite", tiny_bundle, "--suite", questions, "--per-category", "2"),
+        *("--modes", "plain,chain,fixed,dynamic", "--drafter", "mix", "--threads", "1"),
+        *("--temperature", temperature, "--max-new-tokens", "24", "--json"),
+    )
+    assert result.returncode == 0, result.stderr
+    report = json.loads(result.stdout)
+    assert report["equal_tokens"] is True
+    assert report["questions"] == 3
+    assert report["drafter"] == "mix"
+    assert report["temperature"] == float(temperature)
+    assert list(report["modes"]) == ["plain", "chain", "fixed", "dynamic"]
+    tokens = {mode["tokens"] for mode in report["modes"].values()}
+    assert len(tokens) == 1
+    for name, mode in report["modes"].items():
+        assert set(mode["by_category"]) == {"writing", "qa"}
+        for part in (mode, *mode["by_category"].values()):
+            assert part["tokens_per_second"] > 0
+            assert part["mean_accepted_length"] >= 1
+            assert part["mean_rows"] >= 1
+            assert part["peak_kv_slots"] > 0
+        if name == "plain":
+            assert mode["mean_accepted_length"] == mode["mean_rows"] == mode["speedup"] == 1
+    whole = report["modes"]["plain"]
+    assert whole["tokens"] == sum(part["tokens"] for part in whole["by_category"].values())
+
+
+def test_people_get_a_table(sapwood: Sapwood, tiny_bundle: Path, questions: Path) -> None:
+    result = sapwood(
+        *("bench", "suite", tiny_bundle, "--suite", questions, "--per-category", "1"),
+        *("--modes", "plain,dynamic", "--threads", "1", "--max-new-tokens", "8"),
+    )
+    assert result.returncode == 0, result.stderr
+    assert "writing" in result.stdout
+    assert "gave the same tokens" in " ".join(result.stdout.split())
+
+
+@pytest.mark.parametrize(
+    "text", ["", "not json\n", "[]\n", '{"turns": []}\n', '{"question_id": 1, "category": "x"}\n']
+)
+def test_a_file_without_questions_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "bad.jsonl"
+    path.write_text(text)
+    with pytest.raises(SapwoodError, match=r"bad\.jsonl"):
+        read_questions(path, 1)
+
+
+def test_a_turn_that_is_no_text_is_refused_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "bad.jsonl"
+    path.write_text(
+        json.dumps(QUESTIONS[0])
+        + "\n"
+        + json.dumps({"question_id": 1, "category": "x", "turns": [3]})
+    )
+    with pytest.raises(SapwoodError, match="line 2"):
+        read_questions(path, 1)
+
+
+def test_a_missing_suite_or_unknown_mode_is_one_line(
+    sapwood: Sapwood, tiny_bundle: Path, questions: Path, tmp_path: Path
+) -> None:
+    missing = tmp_path / "absent.jsonl"
+    refused(sapwood("bench", "suite", tiny_bundle, "--suite", missing), "absent.jsonl")
+    refused(sapwood("bench", "suite", tiny_bundle), "--suite")
+    refused(
+        sapwood("bench", "suite", tiny_bundle, "--suite", questions, "--modes", "quick"), "quick"
+    )
+
+
+def test_the_parts_of_a_step_are_measured_for_each_drafter(sapwood: Sapwood) -> None:
+    result = sapwood(
+        *("bench", "tree", "--nodes", "8", "--vocabulary", "500", "--rounds", "10", "--json")
+    )
+    assert result.returncode == 0, result.stderr
+    report = json.loads(result.stdout)
+    assert set(report["microseconds"]) == {"mix", "ngram", "successor"}
+    for parts in report["microseconds"].values():
+        assert set(parts) == {"grow", "layout", "verify", "follow", "observe", "select_row"}

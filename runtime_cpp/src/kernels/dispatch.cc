@@ -28,8 +28,14 @@ std::vector<const KernelTable*> find_runnable() {
     tables.push_back(&kAvx512VnniKernels);
   }
 #elif defined(__aarch64__) && defined(__linux__)
-  constexpr unsigned long kDotProduct = 1ul << 20;  // HWCAP_ASIMDDP
-  if ((getauxval(AT_HWCAP) & kDotProduct) != 0) tables.push_back(&kNeonDotprodKernels);
+  constexpr unsigned long kDotProduct = 1ul << 20;     // HWCAP_ASIMDDP
+  constexpr unsigned long kMatrixProduct = 1ul << 13;  // HWCAP2_I8MM
+  const bool dot_product = (getauxval(AT_HWCAP) & kDotProduct) != 0;
+  tables.push_back(&kNeonKernels);  // every arm64 processor has NEON
+  if (dot_product) tables.push_back(&kNeonDotprodKernels);
+  if (dot_product && (getauxval(AT_HWCAP2) & kMatrixProduct) != 0) {
+    tables.push_back(&kNeonI8mmKernels);
+  }
 #endif
   return tables;
 }

@@ -1,141 +1,50 @@
-// Sixteen lanes in four NEON registers; see lanes_scalar.h for what each function means.
+// NEON with SDOT: four dot products of four bytes an instruction.
 #pragma once
 
-#include <arm_neon.h>
-
-#include <cstdint>
-#include <cstring>
+#include "kernels/isa/lanes_neon.h"
 
 namespace sapwood::SAPWOOD_ISA {
 
-struct Lanes {
-  float32x4_t v[4];
-};
-struct IntLanes {
-  int32x4_t v[4];
-};
+inline constexpr bool kMatrixProducts = false;
 
-template <typename Function>
-inline Lanes each(Function function) {
-  return {{function(0), function(1), function(2), function(3)}};
-}
-inline Lanes set1(float x) {
-  return each([&](int) { return vdupq_n_f32(x); });
-}
-inline Lanes load(const float* p) {
-  return each([&](int i) { return vld1q_f32(p + 4 * i); });
-}
-inline void store(float* p, Lanes x) {
-  for (int i = 0; i < 4; ++i) vst1q_f32(p + 4 * i, x.v[i]);
-}
-inline Lanes add(Lanes x, Lanes y) {
-  return each([&](int i) { return vaddq_f32(x.v[i], y.v[i]); });
-}
-inline Lanes sub(Lanes x, Lanes y) {
-  return each([&](int i) { return vsubq_f32(x.v[i], y.v[i]); });
-}
-inline Lanes mul(Lanes x, Lanes y) {
-  return each([&](int i) { return vmulq_f32(x.v[i], y.v[i]); });
-}
-inline Lanes div(Lanes x, Lanes y) {
-  return each([&](int i) { return vdivq_f32(x.v[i], y.v[i]); });
-}
-inline Lanes max(Lanes x, Lanes y) {
-  return each([&](int i) { return vmaxq_f32(x.v[i], y.v[i]); });
-}
-inline Lanes min(Lanes x, Lanes y) {
-  return each([&](int i) { return vminq_f32(x.v[i], y.v[i]); });
-}
-inline Lanes abs(Lanes x) {
-  return each([&](int i) { return vabsq_f32(x.v[i]); });
-}
-inline Lanes fma(Lanes x, Lanes y, Lanes z) {
-  return each([&](int i) { return vfmaq_f32(z.v[i], x.v[i], y.v[i]); });
-}
-inline Lanes load_half(const uint16_t* p) {
-  return each([&](int i) { return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p + 4 * i))); });
-}
-inline void store_half(uint16_t* p, Lanes x) {
-  for (int i = 0; i < 4; ++i) vst1_u16(p + 4 * i, vreinterpret_u16_f16(vcvt_f16_f32(x.v[i])));
-}
-inline IntLanes set1_int(int32_t x) {
-  const int32x4_t four = vdupq_n_s32(x);
-  return {{four, four, four, four}};
-}
-inline Lanes to_float(IntLanes x) {
-  return each([&](int i) { return vcvtq_f32_s32(x.v[i]); });
-}
-inline IntLanes to_int(Lanes x) {
-  return {{vcvtnq_s32_f32(x.v[0]), vcvtnq_s32_f32(x.v[1]), vcvtnq_s32_f32(x.v[2]),
-           vcvtnq_s32_f32(x.v[3])}};
-}
-inline Lanes power_of_two(IntLanes n) {
-  const int32x4_t bias = vdupq_n_s32(127);
-  return each(
-      [&](int i) { return vreinterpretq_f32_s32(vshlq_n_s32(vaddq_s32(n.v[i], bias), 23)); });
-}
-inline int32_t store_bytes(int8_t* p, IntLanes x) {
-  const int16x8_t low = vcombine_s16(vmovn_s32(x.v[0]), vmovn_s32(x.v[1]));
-  const int16x8_t high = vcombine_s16(vmovn_s32(x.v[2]), vmovn_s32(x.v[3]));
-  vst1q_s8(p, vcombine_s8(vmovn_s16(low), vmovn_s16(high)));
-  return vaddvq_s32(vaddq_s32(vaddq_s32(x.v[0], x.v[1]), vaddq_s32(x.v[2], x.v[3])));
-}
-inline float reduce_add(Lanes x) {
-  const float32x4_t low = vaddq_f32(x.v[0], x.v[2]);
-  const float32x4_t high = vaddq_f32(x.v[1], x.v[3]);
-  const float32x4_t four = vaddq_f32(low, high);
-  const float32x2_t two = vadd_f32(vget_low_f32(four), vget_high_f32(four));
-  return vget_lane_f32(two, 0) + vget_lane_f32(two, 1);
-}
-inline float reduce_max(Lanes x) {
-  return vmaxvq_f32(vmaxq_f32(vmaxq_f32(x.v[0], x.v[1]), vmaxq_f32(x.v[2], x.v[3])));
-}
+// 32 inputs of each row, in halves of 16.
+template <int kRows>
+struct RowCodes {
+  int8x16_t halves[2][kRows];
 
-// SDOT takes signed bytes: int4 codes are small enough as they are, int8 codes lose their bias.
-template <int kRows, int kPanels, bool kInt8>
-[[gnu::always_inline]] inline void dot_part(const uint8_t* const* panels, const int8_t* a,
-                                            size_t stride, IntLanes (*sums)[kPanels]) {
-  const uint8x16_t low = vdupq_n_u8(15);
-  const uint8x16_t bias = vdupq_n_u8(0x80);
-#pragma GCC unroll 2
-  for (int half = 0; half < 2; ++half) {  // 16 inputs, four quads
-    int8x16_t x[kRows];
+  void load(const int8_t* codes, size_t stride) {
 #pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r) x[r] = vld1q_s8(a + r * stride + half * 16);
-#pragma GCC unroll 2
-    for (int p = 0; p < kPanels; ++p) {
-#pragma GCC unroll 4
-      for (int i = 0; i < 4; ++i) {
-        uint8x16_t w[4];
-        if constexpr (kInt8) {
-          const uint8_t* codes = panels[p] + half * 256 + i * 16;
-          for (int quad = 0; quad < 4; ++quad)
-            w[quad] = veorq_u8(vld1q_u8(codes + quad * 64), bias);
-        } else {
-          const uint8_t* codes = panels[p] + half * 128 + i * 16;
-          const uint8x16_t first = vld1q_u8(codes), second = vld1q_u8(codes + 64);
-          w[0] = vandq_u8(first, low);
-          w[1] = vshrq_n_u8(first, 4);
-          w[2] = vandq_u8(second, low);
-          w[3] = vshrq_n_u8(second, 4);
-        }
-#pragma GCC unroll 8
-        for (int r = 0; r < kRows; ++r) {
-          int32x4_t sum = sums[r][p].v[i];
-          sum = vdotq_laneq_s32(sum, vreinterpretq_s8_u8(w[0]), x[r], 0);
-          sum = vdotq_laneq_s32(sum, vreinterpretq_s8_u8(w[1]), x[r], 1);
-          sum = vdotq_laneq_s32(sum, vreinterpretq_s8_u8(w[2]), x[r], 2);
-          sum = vdotq_laneq_s32(sum, vreinterpretq_s8_u8(w[3]), x[r], 3);
-          sums[r][p].v[i] = sum;
-        }
-      }
+    for (int r = 0; r < kRows; ++r) {
+      halves[0][r] = vld1q_s8(codes + r * stride);
+      halves[1][r] = vld1q_s8(codes + r * stride + 16);
     }
   }
+};
+
+// Four quads of inputs of four outputs, as they come.
+template <int kRows>
+struct OutputCodes {
+  const int8x16_t* quads;
+
+  explicit OutputCodes(const int8x16_t* quads) : quads(quads) {}
+};
+
+// dots[i] += the 16 products of a half of tile i (panel_rows_neon_inl.h).
+template <int kRows>
+inline void add_dots(const OutputCodes<kRows>& outputs, const RowCodes<kRows>& rows, int half,
+                     int32x4_t* dots) {
+  const auto step = [&]<int kQuad>() {
+#pragma GCC unroll 8
+    for (int i = 0; i < kRows; ++i) {
+      dots[i] = vdotq_laneq_s32(dots[i], outputs.quads[kQuad], rows.halves[half][i], kQuad);
+    }
+  };
+  step.template operator()<0>();
+  step.template operator()<1>();
+  step.template operator()<2>();
+  step.template operator()<3>();
 }
-template <bool kInt8>
-constexpr int dot_bias() {
-  return kInt8 ? 0 : 8;
-}
+
 inline int64_t peak_dots(int64_t rounds, int32_t* sink) {
   constexpr int kChains = 16;
   const int8x16_t x = vdupq_n_s8(static_cast<int8_t>(rounds));
@@ -148,10 +57,5 @@ inline int64_t peak_dots(int64_t rounds, int32_t* sink) {
   for (const int32x4_t& sum : sums) *sink += vaddvq_s32(sum);
   return rounds * kChains * 16;
 }
-inline void prefetch(const void* p) { __builtin_prefetch(p); }
-
-inline constexpr int kRowBlock = 4;
-inline constexpr int kScoreBlock = 4;
-inline constexpr int kValueBlock = 1;
 
 }  // namespace sapwood::SAPWOOD_ISA

@@ -1,7 +1,6 @@
 // Linear layers over packed weights (linear.h). Included once per instruction set.
 //
-// A part of 32 inputs of two panels is unpacked once and meets a block of rows; every row keeps its
-// own sums, so rows never see each other.
+// panel_rows(), the inner loop, is panel_rows_inl.h's unless the lanes bring one of their own.
 #pragma once
 
 #include <algorithm>
@@ -10,84 +9,12 @@
 #include "kernels/isa/elementwise_inl.h"
 #include "kernels/linear.h"
 
+#ifndef SAPWOOD_PANEL_ROWS
+#define SAPWOOD_PANEL_ROWS "kernels/isa/panel_rows_inl.h"
+#endif
+#include SAPWOOD_PANEL_ROWS
+
 namespace sapwood::SAPWOOD_ISA {
-
-// Memory that a later call will read, asked for a little at a time while this one computes.
-struct Ahead {
-  const uint8_t* next;
-  size_t lines_per_part;
-
-  void step() {
-    for (size_t line = 0; line < lines_per_part; ++line, next += 64) prefetch(next);
-  }
-};
-
-// sums[r][p] = 16 outputs of kPanels neighbouring panels for rows row .. row + kRows. A group is
-// kParts parts of 32 inputs.
-template <int kRows, int kPanels, int kBits, bool kMin, int kParts>
-[[gnu::noinline]] void panel_rows(const LinearWeights& weights, const uint8_t* first_panel,
-                                  const QuantizedRows& x, int row, Ahead& ahead,
-                                  Lanes (*sums)[kPanels]) {
-  constexpr bool kInt8 = kBits == 8;
-  constexpr size_t kCodeBytes = size_t{32} * kPanel * kBits / 8;
-  constexpr size_t kTailBytes = kPanel * 2 * (kMin ? 2 : 1);
-  const size_t inputs = static_cast<size_t>(weights.inputs);
-  const size_t parts = inputs / kActivationGroup;
-  const int8_t* codes = x.codes + row * inputs;
-  const float* scales = x.scales + row * parts;
-  const int32_t* code_sums = x.sums + row * parts;
-  const float* scaled_sums = x.scaled_sums + row * parts;
-  const size_t panel_bytes = parts / kParts * (kCodeBytes * kParts + kTailBytes);
-  const uint8_t* panels[kPanels];
-  for (int p = 0; p < kPanels; ++p) panels[p] = first_panel + p * panel_bytes;
-
-  for (int r = 0; r < kRows; ++r) {
-    for (int p = 0; p < kPanels; ++p) sums[r][p] = set1(0.0f);
-  }
-  for (size_t index = 0; index < parts;) {
-    Lanes partial[kParts == 1 ? 1 : kRows][kPanels];
-    if constexpr (kParts != 1) {
-      for (auto& lanes : partial) {
-        for (Lanes& lane : lanes) lane = set1(0.0f);
-      }
-    }
-    const uint8_t* tails[kPanels];
-    for (int p = 0; p < kPanels; ++p) tails[p] = panels[p] + kCodeBytes * kParts;
-#pragma GCC unroll 1
-    for (int part = 0; part < kParts; ++part, ++index) {
-      ahead.step();
-      IntLanes dots[kRows][kPanels];
-#pragma GCC unroll 16
-      for (int r = 0; r < kRows; ++r) {
-        const IntLanes start =
-            set1_int(kMin ? 0 : -dot_bias<kInt8>() * code_sums[r * parts + index]);
-#pragma GCC unroll 4
-        for (int p = 0; p < kPanels; ++p) dots[r][p] = start;
-      }
-      dot_part<kRows, kPanels, kInt8>(panels, codes + index * kActivationGroup, inputs, dots);
-#pragma GCC unroll 4
-      for (int p = 0; p < kPanels; ++p) {
-        const uint16_t* tail = reinterpret_cast<const uint16_t*>(tails[p]);
-        const Lanes scale = load_half(tail);
-        const Lanes minimum = load_half(kMin ? tail + kPanel : tail);
-#pragma GCC unroll 16
-        for (int r = 0; r < kRows; ++r) {
-          const size_t at = r * parts + index;
-          const Lanes scaled = mul(to_float(dots[r][p]), set1(scales[at]));
-          if constexpr (kParts == 1) {
-            sums[r][p] = fma(scaled, scale, sums[r][p]);
-          } else {
-            partial[r][p] = add(partial[r][p], scaled);
-            if (part == kParts - 1) sums[r][p] = fma(partial[r][p], scale, sums[r][p]);
-          }
-          if constexpr (kMin) sums[r][p] = fma(minimum, set1(scaled_sums[at]), sums[r][p]);
-        }
-        panels[p] += kCodeBytes;
-      }
-    }
-    for (int p = 0; p < kPanels; ++p) panels[p] += kTailBytes;
-  }
-}
 
 // Calls visit(row, panel, sums) for every row and panel, panels in blocks of kPanels: sums has
 // kPanels entries. All rows meet a block of panels before the next is touched, and ask for the next
@@ -112,6 +39,7 @@ inline void for_each_block(const LinearWeights& weights, const QuantizedRows& x,
       }
     };
     if constexpr (kPanels > 1) {  // a lone panel is the last of an odd number: not worth more code
+      if constexpr (kRowBlock >= 8) step.template operator()<8>();
       if constexpr (kRowBlock >= 4) step.template operator()<4>();
       if constexpr (kRowBlock >= 3) step.template operator()<3>();
       if constexpr (kRowBlock >= 2) step.template operator()<2>();

@@ -11,7 +11,9 @@ extern const KernelTable kAvx2Kernels;
 extern const KernelTable kAvx2VnniKernels;
 extern const KernelTable kAvx512VnniKernels;
 #elif defined(__aarch64__)
+extern const KernelTable kNeonKernels;
 extern const KernelTable kNeonDotprodKernels;
+extern const KernelTable kNeonI8mmKernels;
 #endif
 
 }  // namespace sapwood

@@ -173,8 +173,8 @@ SAPWOOD_API void sapwood_session_cancel(sapwood_session* session);
 SAPWOOD_API sapwood_stop_reason sapwood_session_stop_reason(const sapwood_session* session);
 
 typedef struct sapwood_stats {
-  size_t size; /* set by sapwood_stats_init */
-  sapwood_mode mode;
+  size_t size;  /* set by sapwood_stats_init */
+  int32_t mode; /* a sapwood_mode */
   int32_t prompt_tokens;
   int32_t reused_prompt_tokens; /* of these, already in the cache */
   int32_t emitted_tokens;

@@ -300,7 +300,7 @@ sapwood_code sapwood_session_stats(const sapwood_session* session, sapwood_stats
     sapwood_stats_init(&all);
     SAPWOOD_TRY(sapwood::read_options(stats, sizeof(all), all));
     const sapwood::SessionStats& from = session->session->stats();
-    all.mode = static_cast<sapwood_mode>(from.mode);
+    all.mode = static_cast<int32_t>(from.mode);
     all.prompt_tokens = from.prompt_tokens;
     all.reused_prompt_tokens = from.reused_prompt_tokens;
     all.emitted_tokens = from.emitted_tokens;

@@ -145,8 +145,6 @@ TEST(CApi, TheVersionIsTheProjects) {
   EXPECT_STREQ(sapwood_mode_name(SAPWOOD_FIXED), "fixed");
   EXPECT_STREQ(sapwood_mode_name(9), "unknown");
   EXPECT_STREQ(sapwood_stop_reason_name(-1), "unknown");
-  EXPECT_STREQ(sapwood_mode_name(9), "unknown");
-  EXPECT_STREQ(sapwood_stop_reason_name(-1), "unknown");
 }
 
 }  // namespace

@@ -95,6 +95,12 @@ def chat(
                 raise
             messages_console().print(str(error), style="red", markup=False)
             continue
+        except KeyboardInterrupt:
+            # While an answer is being made it ends the answer; at the prompt, the conversation.
+            if not interactive:
+                raise
+            sys.stdout.write("\n")
+            continue
         if as_json:
             print_json(
                 {"text": conversation.messages[-1]["content"], "stats": engine.stats.as_dict()}

@@ -356,6 +356,21 @@ class SuffixAutomaton:
         Length of the longest suffix of the text that also occurs earlier in it.
         """
 
+class NgramTable:
+    """What usually follows a token and a pair of tokens, from text."""
+
+    @staticmethod
+    def build(texts: Sequence[Sequence[int]], *, vocabulary: int, tokenizer_sha256: str) -> NgramTable:
+        """From texts as token ids."""
+
+    @staticmethod
+    def read(path: str, *, vocabulary: int, tokenizer_sha256: str) -> NgramTable: ...
+
+    def write(self, path: str) -> None:
+        """Whole or not at all."""
+
+    def __len__(self) -> int: ...
+
 class TreeCost:
     """What a step costs beside the model: medians in microseconds."""
 
@@ -449,9 +464,9 @@ class Session:
     """One conversation with a model. Not thread-safe, except for cancel()."""
 
     @staticmethod
-    def create(model: Model, *, context_length: int, max_tree_nodes: int = 31, drafter: str = 'mix', measured_costs: CostGrid | None = None, learn_costs: bool = True) -> Session:
+    def create(model: Model, *, context_length: int, max_tree_nodes: int = 31, drafter: str = 'mix', measured_costs: CostGrid | None = None, learn_costs: bool = True, ngram: NgramTable | None = None) -> Session:
         """
-        `drafter`: one of drafter_names(). `measured_costs`: what a pass costs here; without it the session finds out from its own steps.
+        `drafter`: one of drafter_names(). `measured_costs`: what a pass costs here; without it the session finds out from its own steps. `ngram`: what the drafter begins with.
         """
 
     def start(self, prompt: Sequence[int], *, mode: str = 'dynamic', sampling: SamplingOptions = ..., max_new_tokens: int = 128, eos_token_ids: Sequence[int] = [], chain_length: int = 4, fixed_nodes: int = 15, adapt: bool = False) -> None:

@@ -19,6 +19,7 @@ from typing import Any
 
 from sapwood import __version__, _runtime
 from sapwood.errors import SapwoodError
+from sapwood.manifest import file_sha256
 from sapwood.paths import cache_folder
 
 SCHEMA_VERSION = 1
@@ -38,14 +39,12 @@ class CostKey:
     @classmethod
     def of(cls, manifest: Mapping[str, Any], *, host: str, threads: int) -> CostKey:
         """For the bundle with this manifest, on this machine."""
-        weights = manifest.get("target", {}).get("weights")
-        digests = {entry["name"]: entry["sha256"] for entry in manifest.get("files", [])}
         return cls(
             processor=processor_name(),
             kernels=_runtime.active_kernels(),
             threads=threads,
             host=host,
-            weights_sha256=str(digests.get(weights, "")),
+            weights_sha256=file_sha256(manifest, manifest["target"]["weights"]),
             sapwood_version=__version__,
         )
 

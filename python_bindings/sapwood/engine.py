@@ -19,7 +19,7 @@ from sapwood.cost_cache import CostKey, load_costs
 from sapwood.errors import SapwoodError
 from sapwood.generation import Generation
 from sapwood.hosts import open_model
-from sapwood.manifest import read_manifest
+from sapwood.manifest import read_manifest, tokenizer_sha256
 from sapwood.options import (
     DRAFTERS,
     GenerateOptions,
@@ -47,6 +47,7 @@ class Engine:
     ``mode``: how to decode unless ``generate`` says otherwise; None: what the bundle says.
     ``drafter``: what guesses the drafts: "mix" (n-grams of the text and what the target itself said
     after the same tokens), either alone ("ngram", "successor"), or "none".
+    ``ngram``: a table that ``sapwood ngram build`` wrote, for the drafter to begin with.
     ``threads``: None: one for each core this process may use.
     ``context_length``: tokens that prompt and answer may have together; None: what the bundle says.
 
@@ -63,6 +64,7 @@ class Engine:
         host: str = "native",
         mode: str | None = None,
         drafter: str = DRAFTERS[0],
+        ngram: str | os.PathLike[str] | None = None,
         threads: int | None = None,
         context_length: int | None = None,
     ) -> None:
@@ -81,7 +83,8 @@ class Engine:
             context_length = defaults.get("context_length", DEFAULT_CONTEXT_LENGTH)
         self.context_length = checked_positive("context_length", context_length)
         self.measured_costs = load_costs(CostKey.of(self.manifest, host=host, threads=self.threads))
-        self.session = self._new_session()
+        self._ngram = None if ngram is None else self._read_ngram(ngram)
+        self.session = self.new_session()
         self._latest: Generation | None = None
 
     @property
@@ -139,18 +142,27 @@ class Engine:
         drafter starts anew."""
         if self._latest is not None:
             self._latest.close()
-        self.session = self._new_session()
+        self.session = self.new_session()
 
     def chat(self, *, system: str | None = None) -> Chat:
         """A conversation: remembers its turns, and computes only what is new in each."""
         return Chat(self, system=system)
 
-    def _new_session(self) -> _runtime.Session:
+    def new_session(self) -> _runtime.Session:
+        """Another session over the same model, with a cache and a drafter of its own."""
         return _runtime.Session.create(
             self.model,
             context_length=self.context_length,
             drafter=self.drafter,
             measured_costs=self.measured_costs,
+            ngram=self._ngram,
+        )
+
+    def _read_ngram(self, path: str | os.PathLike[str]) -> _runtime.NgramTable:
+        return _runtime.NgramTable.read(
+            os.fspath(path),
+            vocabulary=self.manifest["target"]["spec"]["vocabulary_size"],
+            tokenizer_sha256=tokenizer_sha256(self.manifest),
         )
 
     def _encode(

@@ -7,6 +7,7 @@ here has passed that.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,3 +30,16 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise SapwoodError(f"{path}: not a JSON object; export the bundle again")
     return document
+
+
+def file_sha256(manifest: Mapping[str, Any], name: str) -> str:
+    """The checksum the manifest gives for a file of the bundle; "" if it lists no such file."""
+    for entry in manifest.get("files", []):
+        if entry["name"] == name:
+            return str(entry["sha256"])
+    return ""
+
+
+def tokenizer_sha256(manifest: Mapping[str, Any]) -> str:
+    """Which tokenizer token ids belong to."""
+    return file_sha256(manifest, manifest["tokenizer"]["file"])

@@ -1,6 +1,7 @@
 // The suffix automaton and the drafters built on it.
 
 #include "bindings.h"
+#include "draft/ngram_table.h"
 #include "draft/suffix_automaton.h"
 #include "measure/tree_cost.h"
 
@@ -38,6 +39,31 @@ void bind_draft(nb::module_& module) {
           "longest_seen_suffix",
           [](const SuffixAutomaton& self) { return self.length(self.longest_seen_suffix()); },
           "Length of the longest suffix of the text that also occurs earlier in it.");
+
+  nb::class_<NgramTable>(module, "NgramTable",
+                         "What usually follows a token and a pair of tokens, from text.")
+      .def_static(
+          "build",
+          [](const std::vector<std::vector<int32_t>>& texts, int vocabulary,
+             std::string tokenizer_sha256) {
+            return value_or_raise(
+                NgramTable::build(texts, vocabulary, std::move(tokenizer_sha256)));
+          },
+          nb::arg("texts"), nb::kw_only(), nb::arg("vocabulary"), nb::arg("tokenizer_sha256"),
+          "From texts as token ids.")
+      .def_static(
+          "read",
+          [](const std::string& path, int vocabulary, const std::string& tokenizer_sha256) {
+            return value_or_raise(NgramTable::read(path, vocabulary, tokenizer_sha256));
+          },
+          nb::arg("path"), nb::kw_only(), nb::arg("vocabulary"), nb::arg("tokenizer_sha256"))
+      .def(
+          "write",
+          [](const NgramTable& self, const std::string& path) {
+            raise_unless_ok(self.write(path));
+          },
+          nb::arg("path"), "Whole or not at all.")
+      .def("__len__", [](const NgramTable& self) { return self.records().size(); });
 
   nb::class_<TreeCost>(module, "TreeCost",
                        "What a step costs beside the model: medians in microseconds.")

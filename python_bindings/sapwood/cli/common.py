@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Mapping
 from enum import Enum
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -58,6 +59,13 @@ DrafterOption = Annotated[
     typer.Option(
         help="What guesses: ngram (what followed in the text), successor (what the target itself "
         "said after the same tokens), mix (both), none."
+    ),
+]
+NgramOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="A table that `sapwood ngram build` wrote, for mix or successor to begin with.",
+        show_default=False,
     ),
 ]
 HostOption = Annotated[Host, typer.Option(help="What runs the model.")]

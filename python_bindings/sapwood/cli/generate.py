@@ -18,6 +18,7 @@ from sapwood.cli.common import (
     MaxNewTokensOption,
     MinPOption,
     ModeOption,
+    NgramOption,
     RepetitionPenaltyOption,
     SeedOption,
     StopOption,
@@ -54,6 +55,7 @@ def generate(
     ] = False,
     mode: ModeOption = None,
     drafter: DrafterOption = Drafter.mix,
+    ngram: NgramOption = None,
     host: HostOption = Host.native,
     temperature: TemperatureOption = 0.0,
     top_k: TopKOption = 0,
@@ -76,6 +78,7 @@ def generate(
         host=host.value,
         mode=mode.value if mode else None,
         drafter=drafter.value,
+        ngram=ngram,
         threads=threads,
         context_length=context_length,
     )

@@ -23,11 +23,15 @@ class NoDrafter final : public Drafter {
 
 }  // namespace
 
-Result<std::unique_ptr<Drafter>> make_drafter(std::string_view name) {
+Result<std::unique_ptr<Drafter>> make_drafter(std::string_view name, const NgramTable* saved) {
   std::unique_ptr<Drafter> drafter;
-  if (name == "mix") drafter = std::make_unique<MixDrafter>();
+  if (saved != nullptr && (name == "ngram" || name == "none")) {
+    return Status(Code::kInvalidArgument, "the drafter " + std::string(name) +
+                                              " uses no saved n-gram table; mix and successor do");
+  }
+  if (name == "mix") drafter = std::make_unique<MixDrafter>(saved);
   if (name == "ngram") drafter = std::make_unique<NgramDrafter>();
-  if (name == "successor") drafter = std::make_unique<SuccessorDrafter>();
+  if (name == "successor") drafter = std::make_unique<SuccessorDrafter>(saved);
   if (name == "none") drafter = std::make_unique<NoDrafter>();
   if (drafter == nullptr) {
     return Status(Code::kInvalidArgument, "drafter must be mix, ngram, successor or none, not \"" +

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "draft/drafter.h"
+#include "draft/ngram_table.h"
 
 namespace sapwood {
 
@@ -13,7 +14,9 @@ namespace sapwood {
 inline constexpr std::array<std::string_view, 4> kDrafterNames = {"mix", "ngram", "successor",
                                                                   "none"};
 
-// kInvalidArgument for another name.
-Result<std::unique_ptr<Drafter>> make_drafter(std::string_view name);
+// saved: an n-gram table that "mix" and "successor" begin with; not used after the call.
+// kInvalidArgument for another name, or for a table where there is no use for it.
+Result<std::unique_ptr<Drafter>> make_drafter(std::string_view name,
+                                              const NgramTable* saved = nullptr);
 
 }  // namespace sapwood

@@ -16,8 +16,9 @@ int band_of(float acceptance) { return acceptance > 0 ? 1 + Calibration::band_of
 
 }  // namespace
 
-MixDrafter::MixDrafter()
-    : opinions_(static_cast<size_t>(kBands) * kBands),
+MixDrafter::MixDrafter(const NgramTable* saved)
+    : successor_(saved),
+      opinions_(static_cast<size_t>(kBands) * kBands),
       successor_of_(static_cast<size_t>(DraftTree::kCapacity + 1) * TreeGrower::kMaxWidth) {}
 
 const DrafterTraits& MixDrafter::traits() const {

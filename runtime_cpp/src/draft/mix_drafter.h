@@ -18,7 +18,8 @@ class MixDrafter final : public Drafter {
  public:
   static constexpr int kMaxDepthLearnt = 16;  // deeper nodes share the last one's correction
 
-  MixDrafter();
+  // saved: what the successor table begins with, or null.
+  explicit MixDrafter(const NgramTable* saved = nullptr);
 
   const DrafterTraits& traits() const override;
   Status start(std::span<const int32_t> tokens, int max_tokens) override;

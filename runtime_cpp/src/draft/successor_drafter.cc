@@ -14,17 +14,27 @@ constexpr float kMostTogether = 0.98f;
 // first rank starts higher than its probability: decoding greedily, it is what comes if the context
 // is alike. All of it is soon replaced by what is seen.
 constexpr int kRankClasses = 4;
-constexpr std::array<double, 2 * kRankClasses> kFirstPromise = {0.6, 0.5, 0.5, 0.5,   // single
-                                                                1.0, 0.8, 0.8, 0.8};  // pair
+constexpr std::array<double, 4 * kRankClasses> kFirstPromise = {
+    0.6, 0.5, 0.5, 0.5,   // after a token, the target's word
+    1.0, 0.8, 0.8, 0.8,   // after a pair
+    0.8, 0.8, 0.8, 0.8,   // after a token, in a saved text
+    0.9, 0.8, 0.8, 0.8};  // after a pair
 
-int class_of(bool pair, int rank) {
+int class_of(bool pair, bool from_text, int rank) {
   const int rank_class = rank < 2 ? rank : rank < 4 ? 2 : 3;
-  return (pair ? kRankClasses : 0) + rank_class;
+  return ((from_text ? 2 : 0) + (pair ? 1 : 0)) * kRankClasses + rank_class;
 }
 
 }  // namespace
 
-SuccessorDrafter::SuccessorDrafter() : calibration_(kFirstPromise) {}
+SuccessorDrafter::SuccessorDrafter(const NgramTable* saved) : calibration_(kFirstPromise) {
+  if (saved == nullptr) return;
+  // The most frequent come first in it; taught last, they stay where two share a place.
+  const std::span<const NgramTable::Record> records = saved->records();
+  for (auto record = records.rbegin(); record != records.rend(); ++record) {
+    table_.begin_with(record->before, record->token, record->top);
+  }
+}
 
 const DrafterTraits& SuccessorDrafter::traits() const {
   static const DrafterTraits kTraits{.name = "successor"};
@@ -79,7 +89,7 @@ int SuccessorDrafter::guess(const Context& context, Guesses& guesses) const {
   for (int rank = 0; rank < n; ++rank) {
     Guess& guess = guesses[rank];
     guess.token = entry->tokens[rank];
-    guess.of_class = class_of(pair, rank);
+    guess.of_class = class_of(pair, entry->from_text, rank);
     guess.probability = entry->probability_of(rank);
     guess.acceptance = static_cast<float>(calibration_.estimate(guess.of_class, guess.probability));
     together += guess.acceptance;

@@ -9,6 +9,7 @@
 #include "draft/calibration.h"
 #include "draft/drafter.h"
 #include "draft/growth.h"
+#include "draft/ngram_table.h"
 #include "draft/successor_table.h"
 
 namespace sapwood {
@@ -30,7 +31,8 @@ class SuccessorDrafter final : public Drafter {
   };
   using Guesses = std::array<Guess, TopSuccessors::kMost>;
 
-  SuccessorDrafter();
+  // saved: what to begin with, or null.
+  explicit SuccessorDrafter(const NgramTable* saved = nullptr);
 
   const DrafterTraits& traits() const override;
   Status start(std::span<const int32_t> tokens, int max_tokens) override;

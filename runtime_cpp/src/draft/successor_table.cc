@@ -60,7 +60,8 @@ const SuccessorTable::Entry* SuccessorTable::after_token(int32_t token) const {
   return token == kNoToken ? nullptr : find(singles_, place_of_token(token));
 }
 
-void SuccessorTable::put(std::vector<Entry>& table, Place place, const TopSuccessors& top) {
+void SuccessorTable::put(std::vector<Entry>& table, Place place, const TopSuccessors& top,
+                         bool from_text) {
   Entry* entry = &table[place.set];
   for (int way = 0; way < kWays; ++way) {
     Entry& here = table[place.set + way];
@@ -72,6 +73,7 @@ void SuccessorTable::put(std::vector<Entry>& table, Place place, const TopSucces
   }
   entry->tag = place.tag;
   entry->refreshed = clock_;
+  entry->from_text = from_text;
   for (int i = 0; i < TopSuccessors::kMost; ++i) {
     const bool known = i < top.count;
     entry->tokens[i] = known ? top.tokens[i] : kNoToken;
@@ -84,8 +86,17 @@ void SuccessorTable::put(std::vector<Entry>& table, Place place, const TopSucces
 void SuccessorTable::refresh(int32_t before, int32_t token, const TopSuccessors& top) {
   if (top.count == 0 || token == kNoToken) return;
   ++clock_;
-  put(singles_, place_of_token(token), top);
-  if (before != kNoToken) put(pairs_, place_of_pair(before, token), top);
+  put(singles_, place_of_token(token), top, false);
+  if (before != kNoToken) put(pairs_, place_of_pair(before, token), top, false);
+}
+
+void SuccessorTable::begin_with(int32_t before, int32_t token, const TopSuccessors& top) {
+  if (top.count == 0 || token == kNoToken) return;
+  const bool pair = before != kNoToken;
+  std::vector<Entry>& table = pair ? pairs_ : singles_;
+  const Place place = pair ? place_of_pair(before, token) : place_of_token(token);
+  const Entry* known = find(table, place);
+  if (known == nullptr || known->from_text) put(table, place, top, true);
 }
 
 }  // namespace sapwood

@@ -24,6 +24,7 @@ class SuccessorTable {
     uint32_t refreshed = 0;
     std::array<int32_t, TopSuccessors::kMost> tokens;
     std::array<uint16_t, TopSuccessors::kMost> probability;  // in 1/65535, falling
+    bool from_text = false;  // not the target's own word, but what a saved table says
 
     float probability_of(int rank) const { return static_cast<float>(probability[rank]) / 65535.f; }
     // Entries behind the last have token kNoToken.
@@ -36,6 +37,9 @@ class SuccessorTable {
 
   // After the tokens `before` (kNoToken at the beginning of a text) and `token` came `top`.
   void refresh(int32_t before, int32_t token, const TopSuccessors& top);
+
+  // A saved table says so: for contexts that the target has said nothing about.
+  void begin_with(int32_t before, int32_t token, const TopSuccessors& top);
 
   // Null if unknown, or if it gave way to another.
   const Entry* after_pair(int32_t before, int32_t token) const;
@@ -51,7 +55,7 @@ class SuccessorTable {
   static Place place_of_pair(int32_t before, int32_t token);
   static Place place_of_token(int32_t token);
   static const Entry* find(const std::vector<Entry>& table, Place place);
-  void put(std::vector<Entry>& table, Place place, const TopSuccessors& top);
+  void put(std::vector<Entry>& table, Place place, const TopSuccessors& top, bool from_text);
 
   std::vector<Entry> pairs_;
   std::vector<Entry> singles_;

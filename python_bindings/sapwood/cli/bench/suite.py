@@ -23,6 +23,7 @@ from sapwood.cli.common import (
     HostOption,
     JsonOption,
     Mode,
+    NgramOption,
     SeedOption,
     TemperatureOption,
     ThreadsOption,
@@ -129,6 +130,7 @@ def suite(
         str, typer.Option(help="Modes to compare, separated by commas.")
     ] = "plain,chain,fixed,dynamic",
     drafter: DrafterOption = Drafter.mix,
+    ngram: NgramOption = None,
     host: HostOption = Host.native,
     temperature: TemperatureOption = 0.0,
     seed: SeedOption = 0,
@@ -167,6 +169,7 @@ def suite(
         bundle,
         host=host.value,
         drafter=drafter.value,
+        ngram=ngram,
         threads=threads,
         context_length=context_length,
     )
@@ -197,6 +200,7 @@ def suite(
         "suite": suite_file.name,
         "questions": len(questions),
         "drafter": drafter.value,
+        "ngram": None if ngram is None else ngram.name,
         "host": host.value,
         "threads": engine.threads,
         "temperature": temperature,
@@ -241,15 +245,7 @@ class Runs:
         self._chain_length = chain_length
         self._fixed_nodes = fixed_nodes
         self._adapt = adapt
-        self._sessions = {
-            mode: _runtime.Session.create(
-                engine.model,
-                context_length=engine.context_length,
-                drafter=engine.drafter,
-                measured_costs=engine.measured_costs,
-            )
-            for mode in modes
-        }
+        self._sessions = {mode: engine.new_session() for mode in modes}
 
     def warm_up(self) -> None:
         """The same for every mode: caches and clocks of the machine, and the cost of rows."""

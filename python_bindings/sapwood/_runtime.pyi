@@ -266,6 +266,86 @@ def target_draw(tree: DraftTree, logits: Annotated[NDArray[numpy.float32], dict(
     (accepted nodes, emitted tokens) of a deterministic tree; logits [1 + nodes, vocabulary_size], the root's row first.
     """
 
+class Exactness:
+    """One combination of the exactness report."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def lossless(self) -> bool:
+        """Claimed; the ablations are known not to be."""
+
+    @property
+    def deviation(self) -> float:
+        """Total variation from plain decoding, the largest over the models."""
+
+    @property
+    def expected_accepted(self) -> float:
+        """Nodes a step, mean."""
+
+    @property
+    def optimum(self) -> float:
+        """
+        The largest of any valid verifier for these drafts, by linear programming.
+        """
+
+class TreeComparison:
+    """Expected accepted nodes of two children a node and two levels."""
+
+    @property
+    def models(self) -> int: ...
+
+    @property
+    def naive(self) -> float:
+        """Multi-round, with replacement."""
+
+    @property
+    def rejection(self) -> float:
+        """Multi-round, without replacement."""
+
+    @property
+    def traversal(self) -> float: ...
+
+    @property
+    def sampled_optimum(self) -> float: ...
+
+    @property
+    def ranked(self) -> float:
+        """target_draw over the likeliest children."""
+
+class ChainComparison:
+    """Expected accepted nodes of sampled chains of three."""
+
+    @property
+    def models(self) -> int: ...
+
+    @property
+    def rejection(self) -> float: ...
+
+    @property
+    def block(self) -> float: ...
+
+    @property
+    def optimum(self) -> float: ...
+
+    @property
+    def least_gain(self) -> float:
+        """The smallest of block minus rejection over the models."""
+
+EXACT_TOLERANCE: float = 1e-12
+
+def exactness_report(*, vocabulary: int = 4, depth: int = 2, nodes: int = 4, models: int = 2) -> list[Exactness]:
+    """
+    Every verifier with every pruning, drafter and temperature, enumerated exactly.
+    """
+
+def compare_on_trees(models: int) -> TreeComparison:
+    """Verifiers of trees side by side, means over random models."""
+
+def compare_on_chains(models: int) -> ChainComparison:
+    """Block against rejection, means over random models."""
+
 class ModelSpec:
     """What a decoder is made of."""
 

@@ -71,6 +71,7 @@ void bind_kernels(nb::module_& module);
 void bind_memory(nb::module_& module);
 void bind_tree(nb::module_& module);
 void bind_verify(nb::module_& module);
+void bind_enumerate(nb::module_& module);
 void bind_draft(nb::module_& module);
 void bind_model(nb::module_& module);
 void bind_engine(nb::module_& module);

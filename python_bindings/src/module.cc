@@ -49,6 +49,7 @@ NB_MODULE(_runtime, module) {
   sapwood::python::bind_kernels(module);
   sapwood::python::bind_tree(module);
   sapwood::python::bind_verify(module);
+  sapwood::python::bind_enumerate(module);
   sapwood::python::bind_model(module);
   sapwood::python::bind_draft(module);
   sapwood::python::bind_engine(module);

@@ -161,6 +161,50 @@ TEST(Verifiers, AWholeVocabularyOfChildrenIsAlwaysAccepted) {
   }
 }
 
+// A residual is never empty: rounding must not leave mass where no token is. Every choice that the
+// enumerator makes here has something to choose from, on branches of probability 1e-17 too.
+TEST(Verifiers, AProposalThatCoversTheTargetLeavesNoPhantomMassOutside) {
+  struct Watch final : Chance {
+    explicit Watch(Chance& inner) : inner(inner) {}
+    bool accept(double log_probability) override {
+      return std::isnan(log_probability) ? false : inner.accept(log_probability);
+    }
+    int choose(std::span<const double> weights) override {
+      double whole = 0;
+      for (const double weight : weights) whole += weight;
+      EXPECT_GT(whole, 0.0);
+      return inner.choose(weights);
+    }
+    Chance& inner;
+  };
+  std::mt19937 random(3);
+  std::normal_distribution<float> normal(0, 2);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<float> scores(3);
+    for (float& x : scores) x = normal(random);
+    Sampler sampler(3);
+    ASSERT_TRUE(sampler.start({.temperature = 1.f}, {}).ok());
+    const TokenLaw law = sampler.law(scores).value();
+    Proposals proposals;
+    const std::vector<int32_t> tokens = {2, 0, 1};
+    for (float& x : scores) x = normal(random);
+    ASSERT_TRUE(proposals.set(DraftTree::kRoot, tokens, scores));
+    std::vector<double> weights(3);
+    BranchingChance chance;
+    Watch watch(chance);
+    do {
+      chance.rewind();
+      Residual residual;
+      residual.start(law, proposals.at(DraftTree::kRoot));
+      for (int entry = 0; entry < 3; ++entry) {
+        if (watch.accept(residual.log_ratio(entry))) break;
+        residual.reject(entry, 1.0);
+      }
+      residual.draw(law, weights, watch);
+    } while (chance.advance());
+  }
+}
+
 TEST(Verifiers, AnEmptyTreeIsPlainDecoding) {
   const std::vector<float> target = {0.f, 1.f, -2.f};
   for (const Verifier verifier : kAllVerifiers) {

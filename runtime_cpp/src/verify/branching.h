@@ -11,9 +11,10 @@
 // sampled, so the law that is summed up is exact but for rounding.
 #pragma once
 
-#include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "verify/chance.h"
@@ -49,6 +50,7 @@ class BranchingChance final : public Chance {
   int choose(std::span<const double> weights) override {
     double whole = 0;
     for (const double weight : weights) whole += weight;
+    assert(whole > 0 && "nothing to choose from");
     std::vector<double> branches;
     for (const double weight : weights) branches.push_back(weight / whole);
     return fork(std::move(branches));

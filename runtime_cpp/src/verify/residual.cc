@@ -13,22 +13,48 @@ namespace {
 // against is what would have been drawn from.
 double weight_of(float log_p) { return static_cast<double>(exp_nonpositive(log_p)); }
 
+// -1 if the law does not hold the token.
+int entry_of(const TokenLaw& law, int32_t token) {
+  if (law.tokens.empty()) return token >= 0 && token < law.size() ? token : -1;
+  const auto found = std::lower_bound(law.tokens.begin(), law.tokens.end(), token);
+  return found != law.tokens.end() && *found == token ? static_cast<int>(found - law.tokens.begin())
+                                                      : -1;
+}
+
 }  // namespace
 
 void Residual::start(const TokenLaw& law, const Proposals::View& proposal) {
-  const double whole = vector_loops().mass(law.log_p.data(), law.size());
   kept_ = proposal.size();
-  outside_scale_ = 1 / whole;
-  outside_ = 1;
+  std::array<int, Proposals::kMaxKept> entries;  // of the law, ascending: the proposal's tokens
+  int found = 0;
+  double whole = 0;
   q_left_ = 0;
   for (int i = 0; i < kept_; ++i) {
     tokens_[i] = proposal.tokens[i];
-    r_[i] = weight_of(law.log_probability(tokens_[i])) / whole;
     q_[i] = proposal.q[i];
-    outside_ -= r_[i];
     q_left_ += q_[i];
+    r_[i] = 0;
+    const int entry = entry_of(law, tokens_[i]);
+    if (entry < 0) continue;
+    r_[i] = weight_of(law.log_p[entry]);
+    whole += r_[i];
+    int at = found++;
+    for (; at > 0 && entries[at - 1] > entry; --at) entries[at] = entries[at - 1];
+    entries[at] = entry;
   }
-  outside_ = std::max(outside_, 0.0);
+  // What lies between them is summed by itself: a difference would leave a rest of rounding, and so
+  // a residual without tokens, where the proposal covers the whole law.
+  double outside = 0;
+  int begin = 0;
+  for (int i = 0; i <= found; ++i) {
+    const int end = i < found ? entries[i] : law.size();
+    outside += vector_loops().mass(law.log_p.data() + begin, end - begin);
+    begin = end + 1;
+  }
+  whole += outside;
+  for (int i = 0; i < kept_; ++i) r_[i] /= whole;
+  outside_ = outside / whole;
+  outside_scale_ = 1 / whole;
 }
 
 double Residual::log_ratio(int entry) const {
@@ -68,15 +94,9 @@ void Residual::reject(int entry, double a) {
 int32_t Residual::draw(const TokenLaw& law, std::vector<double>& weights, Chance& chance) const {
   const size_t n = static_cast<size_t>(law.size());
   for (size_t i = 0; i < n; ++i) weights[i] = outside_scale_ * weight_of(law.log_p[i]);
-  for (int k = 0; k < kept_; ++k) {
-    int64_t at = tokens_[k];
-    if (!law.tokens.empty()) {
-      const auto found = std::lower_bound(law.tokens.begin(), law.tokens.end(), tokens_[k]);
-      if (found == law.tokens.end() || *found != tokens_[k]) continue;
-      at = found - law.tokens.begin();
-    }
-    if (at < 0 || at >= law.size()) continue;
-    weights[at] = r_[k];
+  for (int i = 0; i < kept_; ++i) {
+    const int entry = entry_of(law, tokens_[i]);
+    if (entry >= 0) weights[entry] = r_[i];
   }
   return law.token(chance.choose(std::span<const double>(weights).first(n)));
 }

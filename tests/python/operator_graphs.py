@@ -21,6 +21,17 @@ HEADS, KV_HEADS, HEAD_DIM, SLOTS = 4, 2, 32, 96  # of attention_inputs
 OUTPUTS: dict[str, list[str]] = {
     "TreeAttention": ["out", "present_keys", "present_values"],
     "DecoderLayer": ["hidden_out", "present_keys", "present_values"],
+    "DynamicTreePrune": ["kept_indices", "importance_weights", "tree_mask"],
+    "BlockSparseVerify": ["accepted_length", "new_kv_indices", "next_token"],
+}
+OUTPUT_TYPES: dict[str, Any] = {
+    "present_keys": np.float16,
+    "present_values": np.float16,
+    "kept_indices": np.int32,
+    "tree_mask": np.uint8,
+    "accepted_length": np.int32,
+    "new_kv_indices": np.int32,
+    "next_token": np.int32,
 }
 Inputs = Mapping[str, "np.ndarray[Any, Any] | None"]
 
@@ -83,10 +94,7 @@ def one_node(
         for name, array in given.items()
         if name not in constants
     ]
-    half = {"present_keys", "present_values"}
-    results = [
-        value_info(n, np.dtype(np.float16 if n in half else np.float32), None) for n in outputs
-    ]
+    results = [value_info(n, np.dtype(OUTPUT_TYPES.get(n, np.float32)), None) for n in outputs]
     return graph_bytes([node], fed, results, {name: given[name] for name in constants})
 
 

@@ -61,6 +61,24 @@ def linear_case(form: str, seed: int = 0) -> Case:
     )
 
 
+GREEDY = {"verifier": "target_draw", "temperature": 0.0}
+
+
+def chain_to_verify(logits: np.ndarray[Any, Any]) -> Arrays:
+    """A chain of the likeliest tokens, which the target agrees with but for the last."""
+    mask = np.zeros((ROWS, 2), np.uint8)
+    mask[: ROWS - 1, 0] = 1
+    target = logits.copy()
+    target[ROWS - 2] *= -1
+    return {
+        "target_logits": target,
+        "draft_logits": logits,
+        "tree_mask": mask,
+        "importance_weights": np.ones((ROWS, 2), np.float32),
+        "draw": None,
+    }
+
+
 def cases() -> list[Case]:
     generator = np.random.default_rng(1)
 
@@ -128,6 +146,18 @@ def cases() -> list[Case]:
         ),
         Case("TreeAttention", attention, {"scale": 0.2, "window": 0}),
         Case("TreeAttention", attention, {"scale": 0.2, "window": 6}),
+        Case(
+            "DynamicTreePrune",
+            {"logits": 3 * normal(ROWS, VOCABULARY), "entropy_threshold": np.float32([2.5])},
+            {
+                "max_tree_width": 6,
+                "beta_base": 0.3,
+                "rho_min": 0.02,
+                "rho_max": 0.6,
+                "entropy_low": 0.8,
+            },
+        ),
+        Case("BlockSparseVerify", chain_to_verify(normal(ROWS, VOCABULARY)), GREEDY),
         layer(0, "silu", optional=False),
         layer(6, "gelu_tanh", optional=True),
     ]

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from sapwood_export.models import decoder
-from sapwood_export.operators import reference
+from sapwood_export.operators import reference, tree
 
 _PASS = "Tensor slots, Tensor context_slots, Tensor path_slots, Tensor path_ranges"
 _CACHE = "Tensor past_keys, Tensor past_values"
@@ -37,6 +37,12 @@ SCHEMAS = {
     "str gate_up_format, str down_format) -> (Tensor, Tensor, Tensor)",
     "output_head": "(Tensor hidden, Tensor output_rows, Tensor norm, Tensor head, str form, "
     "float norm_epsilon, int vocabulary) -> Tensor",
+    "dynamic_tree_prune": "(Tensor logits, Tensor entropy_threshold, int max_tree_width, "
+    "float beta_base, float rho_min, float rho_max, float entropy_low) "
+    "-> (Tensor, Tensor, Tensor)",
+    "block_sparse_verify": "(Tensor target_logits, Tensor draft_logits, Tensor tree_mask, "
+    "Tensor importance_weights, Tensor? draw, str verifier, float temperature) "
+    "-> (Tensor, Tensor, Tensor)",
 }
 
 
@@ -119,6 +125,8 @@ _IMPLEMENTATIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "tree_attention": (reference.tree_attention, _tree_attention_shape),
     "decoder_layer": (reference.decoder_layer, _decoder_layer_shape),
     "output_head": (reference.output_head, _output_head_shape),
+    "dynamic_tree_prune": (tree.dynamic_tree_prune, tree.dynamic_tree_prune_shape),
+    "block_sparse_verify": (tree.block_sparse_verify, tree.block_sparse_verify_shape),
 }
 
 

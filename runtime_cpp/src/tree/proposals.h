@@ -41,6 +41,8 @@ class Proposals {
   // Draws one more child from what is left of q~; its entry in at(node), or -1 when nothing with
   // q~ above 0 is left. The caller adds it to the tree.
   int draw(int node, Chance& chance);
+  // One more child of `node` was drawn elsewhere, from the same numbers.
+  void mark_drawn(int node) { ++counts_[node + 1].drawn; }
   int drawn(int node) const { return counts_[node + 1].drawn; }
 
   // log q~ of an entry, for DraftTree::log_q_kept.

@@ -181,7 +181,8 @@ Result<std::unique_ptr<OperatorSet>> OperatorSet::create(const OrtApi& api,
   SAPWOOD_TRY_ORT(api, api.CreateCustomOpDomain(kDomain, &set->domain_));
   for (const OperatorDefinition* definition :
        {&kTokenEmbedding, &kRotaryTable, &kRmsNorm, &kRotaryEmbedding, &kQuantizedLinear,
-        &kGatedLinear, &kTreeAttention, &kDecoderLayer, &kOutputHead}) {
+        &kGatedLinear, &kTreeAttention, &kDecoderLayer, &kOutputHead, &kDynamicTreePrune,
+        &kBlockSparseVerify}) {
     set->operators_.push_back(std::make_unique<Operator>(api, *definition, resources));
     SAPWOOD_TRY_ORT(api, api.CustomOpDomain_Add(set->domain_, set->operators_.back().get()));
   }

@@ -49,6 +49,8 @@ extern const OperatorDefinition kGatedLinear;
 extern const OperatorDefinition kTreeAttention;
 extern const OperatorDefinition kDecoderLayer;
 extern const OperatorDefinition kOutputHead;
+extern const OperatorDefinition kDynamicTreePrune;
+extern const OperatorDefinition kBlockSparseVerify;
 
 // The table of callbacks of one definition.
 struct Operator : OrtCustomOp {

@@ -81,8 +81,9 @@ def test_a_prompt_longer_than_one_pass_gives_the_same_tokens(engines: dict[str, 
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_the_number_of_threads_changes_nothing(smollm2: Path, threads: int) -> None:
     prompt = "Describe the sea in one sentence."
-    expected = list(Engine(smollm2, threads=4).generate(prompt, max_new_tokens=24))
-    assert list(Engine(smollm2, threads=threads).generate(prompt, max_new_tokens=24)) == expected
+    # The text: how it falls into pieces is how many tokens each step found, a matter of timing.
+    expected = "".join(Engine(smollm2, threads=4).generate(prompt, max_new_tokens=24))
+    assert "".join(Engine(smollm2, threads=threads).generate(prompt, max_new_tokens=24)) == expected
 
 
 @pytest.mark.slow

@@ -72,7 +72,7 @@ find_python() {
 
 compiles() { printf '%s\n' "$1" | c++ -std=c++20 -fsyntax-only -x c++ - >/dev/null 2>&1; }
 
-# Names of the Debian packages that hold what is missing for `run`, `onnx` or `test`.
+# Names of the Debian packages that hold what is missing for `run`, `onnx`, `test` or `arm64`.
 missing_packages() {
   local python
   python=$(find_python)
@@ -85,13 +85,18 @@ missing_packages() {
   command -v cmake >/dev/null || echo cmake
   command -v ninja >/dev/null || echo ninja-build
   [[ -e /usr/include/nlohmann/json.hpp ]] || echo nlohmann-json3-dev
-  if [[ $1 != run ]]; then
+  if [[ $1 == onnx || $1 == test ]]; then
     [[ -f $ort_headers/onnxruntime_c_api.h ]] || command -v npm >/dev/null || echo npm
   fi
   if [[ $1 == test ]]; then
     [[ -d /usr/src/googletest && -e /usr/include/gtest/gtest.h ]] || echo libgtest-dev
     command -v ccache >/dev/null || echo ccache
     command -v git >/dev/null || echo git
+  fi
+  if [[ $1 == arm64 ]]; then
+    command -v aarch64-linux-gnu-g++ >/dev/null || echo g++-aarch64-linux-gnu
+    command -v qemu-aarch64-static >/dev/null || echo qemu-user-static
+    [[ -d /usr/src/googletest ]] || echo googletest
   fi
 }
 

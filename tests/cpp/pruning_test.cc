@@ -10,6 +10,7 @@
 #include <set>
 
 #include "tree/sampled_tree.h"
+#include "verify/chance.h"
 
 namespace sapwood {
 namespace {

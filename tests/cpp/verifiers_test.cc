@@ -10,6 +10,7 @@
 #include "tree/sampled_tree.h"
 #include "verify/block.h"
 #include "verify/branching.h"
+#include "verify/chance.h"
 #include "verify/rejection.h"
 #include "verify/tiny_model.h"
 #include "verify/traversal.h"

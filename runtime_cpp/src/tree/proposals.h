@@ -11,8 +11,8 @@
 #include <span>
 #include <vector>
 
+#include "tree/chance.h"
 #include "tree/draft_tree.h"
-#include "verify/chance.h"
 
 namespace sapwood {
 

@@ -13,10 +13,10 @@
 #include "base/status.h"
 #include "tree/budget.h"
 #include "tree/candidates.h"
+#include "tree/chance.h"
 #include "tree/draft_tree.h"
 #include "tree/proposals.h"
 #include "tree/pruning.h"
-#include "verify/chance.h"
 
 namespace sapwood {
 

@@ -11,7 +11,7 @@
 #pragma once
 
 #include "base/status.h"
-#include "verify/chance.h"
+#include "tree/chance.h"
 #include "verify/node_laws.h"
 #include "verify/workspace.h"
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "verify/block.h"
+#include "verify/chance.h"
 #include "verify/node_laws.h"
 #include "verify/rejection.h"
 #include "verify/traversal.h"

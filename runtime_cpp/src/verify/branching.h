@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "verify/chance.h"
+#include "tree/chance.h"
 
 namespace sapwood {
 

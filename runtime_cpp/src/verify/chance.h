@@ -1,27 +1,13 @@
-// Where verifiers and sampling drafters get their luck from.
-//
-// Each decision is asked for by its probability, so that the same code runs on counter-based random
-// numbers and under the enumerator, which takes every branch in turn (verify/branching.h).
+// Chance from counter-based random numbers.
 #pragma once
 
 #include <cstdint>
 #include <span>
 
+#include "tree/chance.h"
 #include "verify/random.h"
 
 namespace sapwood {
-
-class Chance {
- public:
-  virtual ~Chance() = default;
-
-  // True with probability min(1, exp(log_probability)). Never true for -infinity or NaN.
-  virtual bool accept(double log_probability) = 0;
-
-  // Entry i with probability weights[i] / sum. Weights are finite and not below 0, one at least is
-  // above 0; an entry of weight 0 never comes out.
-  virtual int choose(std::span<const double> weights) = 0;
-};
 
 // Inverse CDF: the first entry at which the cumulative weight exceeds u times the whole.
 int choose_by_uniform(std::span<const double> weights, double u);

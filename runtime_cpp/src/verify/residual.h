@@ -12,8 +12,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "tree/chance.h"
 #include "tree/proposals.h"
-#include "verify/chance.h"
 #include "verify/sampling.h"
 
 namespace sapwood {

@@ -44,8 +44,8 @@ class [[nodiscard]] Status {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}              // NOLINT: implicit on purpose
-  Result(Status status) : status_(std::move(status)) {       // NOLINT: implicit on purpose
+  Result(T value) : value_(std::move(value)) {}         // NOLINT: implicit on purpose
+  Result(Status status) : status_(std::move(status)) {  // NOLINT: implicit on purpose
     assert(!status_.ok() && "a Result without a value needs an error");
   }
 
@@ -63,10 +63,10 @@ class [[nodiscard]] Result {
 };
 
 // Leaves the enclosing function with the error of `expression`, if it has one.
-#define SAPWOOD_TRY(expression)                                  \
-  do {                                                           \
-    ::sapwood::Status sapwood_try_status = (expression);         \
-    if (!sapwood_try_status.ok()) return sapwood_try_status;     \
+#define SAPWOOD_TRY(expression)                              \
+  do {                                                       \
+    ::sapwood::Status sapwood_try_status = (expression);     \
+    if (!sapwood_try_status.ok()) return sapwood_try_status; \
   } while (false)
 
 }  // namespace sapwood

@@ -45,10 +45,16 @@ void bind_measure(nb::module_& module) {
            nb::arg("threads"), nb::arg("max_rows"), nb::arg("max_context"))
       .def("native_model", &native_model, nb::arg("max_rows"), Unlocked(),
            "A native host over the same weights.")
-      .def("linears", &ModelCost::linears, nb::arg("rows"), Unlocked(),
-           "Milliseconds of all linear layers and the head, once.")
-      .def("attention", &ModelCost::attention, nb::arg("rows"), nb::arg("context"), Unlocked(),
-           "Milliseconds of the attention of all layers, once.")
+      .def(
+          "linears", [](ModelCost& self, int rows) { return value_or_raise(self.linears(rows)); },
+          nb::arg("rows"), Unlocked(), "Milliseconds of all linear layers and the head, once.")
+      .def(
+          "attention",
+          [](ModelCost& self, int rows, int context) {
+            return value_or_raise(self.attention(rows, context));
+          },
+          nb::arg("rows"), nb::arg("context"), Unlocked(),
+          "Milliseconds of the attention of all layers, once.")
       .def(
           "model",
           [](ModelCost& self, Model& model, int rows, int context) {

@@ -32,11 +32,13 @@ TEST(Measure, ACostCoversEveryLinearLayerOnce) {
   EXPECT_EQ(layer * spec.layers + static_cast<double>(spec.vocabulary_size) * spec.hidden_size,
             cost.linear_multiplies());
   EXPECT_LE(cost.linear_bytes(), static_cast<double>(cost.weights().size()));
-  EXPECT_GT(cost.linears(3), 0.0);
-  EXPECT_GT(cost.attention(8, 32), 0.0);
+  EXPECT_GT(cost.linears(3).value(), 0.0);
+  EXPECT_GT(cost.attention(8, 32).value(), 0.0);
   EXPECT_GT(cost.model(*model.value(), 8, 32).value(), 0.0);
   EXPECT_GT(cost.prefill(*model.value(), 30).value(), 0.0);
-  EXPECT_FALSE(cost.model(*model.value(), 9, 16).ok()) << "more rows than the model takes";
+  EXPECT_FALSE(cost.model(*model.value(), 9, 16).ok()) << "more rows than it was made for";
+  EXPECT_FALSE(cost.linears(9).ok());
+  EXPECT_FALSE(cost.attention(8, 1000).ok());
 }
 
 }  // namespace

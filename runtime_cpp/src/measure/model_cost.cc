@@ -77,7 +77,18 @@ ModelCost::ModelCost(std::shared_ptr<const Bundle> bundle, int threads, int max_
 
 std::span<const uint8_t> ModelCost::weights() const { return bundle_->weights(); }
 
-double ModelCost::linears(int rows) {
+Status ModelCost::check(int rows, int context) const {
+  if (rows >= 1 && rows <= max_rows_ && context >= 0 && context + rows <= kv_->slots()) {
+    return Status::okay();
+  }
+  return {Code::kInvalidArgument, std::to_string(rows) + " rows over " + std::to_string(context) +
+                                      " tokens: this was made for at most " +
+                                      std::to_string(max_rows_) + " rows and " +
+                                      std::to_string(kv_->slots() - max_rows_) + " tokens"};
+}
+
+Result<double> ModelCost::linears(int rows) {
+  SAPWOOD_TRY(check(rows, 0));
   const KernelTable& kernel = kernels();
   const Clock::time_point start = Clock::now();
   team_.run([&](int thread) {
@@ -92,7 +103,8 @@ double ModelCost::linears(int rows) {
   return milliseconds_since(start);
 }
 
-double ModelCost::attention(int rows, int context) {
+Result<double> ModelCost::attention(int rows, int context) {
+  SAPWOOD_TRY(check(rows, context));
   const ModelSpec& spec = bundle_->spec();
   const Tree tree = this->tree(rows, context);
   const RowBatch batch = tree.batch();
@@ -116,6 +128,7 @@ double ModelCost::attention(int rows, int context) {
 }
 
 Result<double> ModelCost::model(Model& model, int rows, int context) {
+  SAPWOOD_TRY(check(rows, context));
   const Tree tree = this->tree(rows, context);
   const Clock::time_point start = Clock::now();
   SAPWOOD_TRY(model.forward(tree.batch(), *kv_, logits_));

@@ -4,7 +4,8 @@
 //   ModelCost cost(bundle, {.threads = 2});
 //   double ms = cost.model(*model, 8, 128);  // one pass of 8 rows over 128 committed tokens
 //
-// Every call is one measurement; interleave and take medians, since machines drift.
+// Every call is one measurement; interleave and take medians, since machines drift. More rows or
+// context than the constructor was told are refused.
 #pragma once
 
 #include <memory>
@@ -21,11 +22,11 @@ class ModelCost {
   ModelCost(std::shared_ptr<const Bundle> bundle, int threads, int max_rows, int max_context);
 
   // Milliseconds of all linear layers and the head for `rows` rows, weights from memory.
-  double linears(int rows);
+  Result<double> linears(int rows);
 
   // Milliseconds of the attention of all layers: a root and rows - 1 children over `context`
   // tokens.
-  double attention(int rows, int context);
+  Result<double> attention(int rows, int context);
 
   // Milliseconds of one pass of `model` over the same tree, all rows' logits.
   Result<double> model(Model& model, int rows, int context);
@@ -41,6 +42,7 @@ class ModelCost {
 
  private:
   struct Tree;  // the batch of a root with children
+  Status check(int rows, int context) const;
   Tree tree(int rows, int context) const;
 
   std::shared_ptr<const Bundle> bundle_;

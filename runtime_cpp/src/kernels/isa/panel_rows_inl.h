@@ -10,12 +10,12 @@
 
 namespace sapwood::SAPWOOD_ISA {
 
-// sums[r][p] = 16 outputs of kPanels neighbouring panels for rows row .. row + kRows. A group is
+// out[r][p] = 16 outputs of kPanels neighbouring panels for rows row .. row + kRows. A group is
 // kParts parts of 32 inputs.
 template <int kRows, int kPanels, int kBits, bool kMin, int kParts>
 [[gnu::noinline]] void panel_rows(const LinearWeights& weights, const uint8_t* first_panel,
                                   const QuantizedRows& x, int row, Ahead& ahead,
-                                  Lanes (*sums)[kPanels]) {
+                                  Lanes (*out)[kPanels]) {
   constexpr bool kInt8 = kBits == 8;
   constexpr size_t kCodeBytes = size_t{32} * kPanel * kBits / 8;
   constexpr size_t kTailBytes = kPanel * 2 * (kMin ? 2 : 1);
@@ -29,7 +29,10 @@ template <int kRows, int kPanels, int kBits, bool kMin, int kParts>
   const uint8_t* panels[kPanels];
   for (int p = 0; p < kPanels; ++p) panels[p] = first_panel + p * panel_bytes;
 
+  Lanes sums[kRows][kPanels];  // in registers; through `out` every update would be a store
+#pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
     for (int p = 0; p < kPanels; ++p) sums[r][p] = set1(0.0f);
   }
   for (size_t index = 0; index < parts;) {
@@ -74,6 +77,11 @@ template <int kRows, int kPanels, int kBits, bool kMin, int kParts>
       }
     }
     for (int p = 0; p < kPanels; ++p) panels[p] += kTailBytes;
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+    for (int p = 0; p < kPanels; ++p) out[r][p] = sums[r][p];
   }
 }
 

@@ -116,8 +116,12 @@ inline float log_softmax(const float* logits, int n, float* out) {
 inline float read_memory(const uint8_t* data, size_t bytes) {
   Lanes sums[4] = {set1(0.0f), set1(0.0f), set1(0.0f), set1(0.0f)};
   const float* values = reinterpret_cast<const float*>(data);
+  constexpr size_t kAhead = 8192;  // bytes: without asking, some machines read a third slower
   const size_t whole = bytes / 256 * 64;
   for (size_t i = 0; i < whole; i += 64) {
+#pragma GCC unroll 4
+    for (size_t line = 0; line < 256; line += 64)
+      prefetch(data + i * sizeof(float) + kAhead + line);
 #pragma GCC unroll 4
     for (int k = 0; k < 4; ++k) sums[k] = max(sums[k], load(values + i + k * 16));
   }

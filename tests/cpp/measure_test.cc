@@ -3,6 +3,7 @@
 #include "make_test_bundle.h"
 #include "measure/machine.h"
 #include "measure/model_cost.h"
+#include "measure/random_model.h"
 #include "model/native.h"
 
 namespace sapwood {
@@ -39,6 +40,21 @@ TEST(Measure, ACostCoversEveryLinearLayerOnce) {
   EXPECT_FALSE(cost.model(*model.value(), 9, 16).ok()) << "more rows than it was made for";
   EXPECT_FALSE(cost.linears(9).ok());
   EXPECT_FALSE(cost.attention(8, 1000).ok());
+}
+
+TEST(Measure, AModelOfAKnownShapeRunsWithRandomWeights) {
+  const auto bundle = random_model("smollm2-135m");
+  ASSERT_TRUE(bundle.ok()) << bundle.status().message();
+  auto model = open_native_model(bundle.value(), {2, 4});
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  ModelCost cost(bundle.value(), 2, 4, 16);
+  EXPECT_GT(cost.model(*model.value(), 4, 16).value(), 0.0);
+}
+
+TEST(Measure, AnUnknownShapeIsRefusedWithTheNamesOfTheKnown) {
+  const auto bundle = random_model("gpt-5");
+  ASSERT_FALSE(bundle.ok());
+  EXPECT_NE(std::string::npos, bundle.status().message().find("qwen2.5-1.5b"));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <new>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -121,6 +122,8 @@ Result<std::shared_ptr<const Bundle>> random_model(std::string_view shape) {
     size += (entry.bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
     manifest.tensors[tensor.name] = entry;
   }
+
+  manifest.files.push_back({manifest.weights_file, size, {}});
 
   auto memory = std::make_shared<InMemory>();
   memory->weights.reset(

@@ -41,6 +41,7 @@ quietly() {
   say "-> $what ..."
   if ! "$@" >"$log" 2>&1 </dev/null; then
     tail -n 25 "$log" >&2
+    rm -f "$state"/system-* # whatever it was, look at the system again next time
     die "$what failed after $((SECONDS - began)) s; the whole output is in $log"
   fi
 }
@@ -101,9 +102,11 @@ missing_packages() {
 }
 
 ensure_system_packages() {
-  local packages
+  local packages wanted
+  wanted=$(hash_tree scripts/lib.sh)
+  stamp_is "system-$1" "$wanted" && return
   mapfile -t packages < <(missing_packages "$1")
-  [[ ${#packages[@]} -gt 0 ]] || return 0
+  [[ ${#packages[@]} -gt 0 ]] || { set_stamp "system-$1" "$wanted" && return; }
   command -v apt-get >/dev/null ||
     die "needs ${packages[*]} (Debian's names); install them with this system's package manager"
   local install=(apt-get install -y --no-install-recommends "${packages[@]}")
@@ -112,6 +115,7 @@ ensure_system_packages() {
   quietly "installing ${packages[*]}" env DEBIAN_FRONTEND=noninteractive "${install[@]}"
   mapfile -t packages < <(missing_packages "$1")
   [[ ${#packages[@]} == 0 ]] || die "${packages[*]}: installed, and still not found"
+  set_stamp "system-$1" "$wanted"
 }
 
 # ---- .venv, the compiled module -----------------------------------------------------------------

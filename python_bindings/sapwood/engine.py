@@ -20,15 +20,7 @@ from sapwood.errors import SapwoodError
 from sapwood.generation import Generation
 from sapwood.hosts import open_model
 from sapwood.manifest import read_manifest, tokenizer_sha256
-from sapwood.options import (
-    DRAFTERS,
-    GenerateOptions,
-    checked_drafter,
-    checked_mode,
-    checked_positive,
-    checked_stops,
-    default_threads,
-)
+from sapwood.options import AnswerOptions, EngineOptions, completed, default_threads, showing
 from sapwood.paths import resolve_bundle
 from sapwood.stats import Stats
 from sapwood.tokenizer import Tokenizer
@@ -43,13 +35,8 @@ class Engine:
     """One model in memory, with one conversation's KV cache.
 
     ``bundle``: a folder that ``sapwood export`` wrote; None: the default one.
-    ``host``: "native" or "onnxruntime"; both give the same tokens.
-    ``mode``: how to decode unless ``generate`` says otherwise; None: what the bundle says.
-    ``drafter``: what guesses the drafts: "mix" (n-grams of the text and what the target itself said
-    after the same tokens), either alone ("ngram", "successor"), or "none".
-    ``ngram``: a table that ``sapwood ngram build`` wrote, for the drafter to begin with.
-    ``threads``: None: one for each core this process may use.
-    ``context_length``: tokens that prompt and answer may have together; None: what the bundle says.
+    ``options``: those of ``EngineOptions`` (sapwood/options.py). What generate is not told, the
+    bundle's defaults say.
 
     What ``sapwood tune`` measured for this bundle on this device is used where it is there. What
     the drafter learns from one answer helps the next, until ``forget``.
@@ -57,32 +44,30 @@ class Engine:
     Raises SapwoodError for a bundle, host or option that cannot be used.
     """
 
+    @showing(EngineOptions)
     def __init__(
         self,
         bundle: str | os.PathLike[str] | None = None,
-        *,
-        host: str = "native",
-        mode: str | None = None,
-        drafter: str = DRAFTERS[0],
-        ngram: str | os.PathLike[str] | None = None,
-        threads: int | None = None,
-        context_length: int | None = None,
+        **options: Unpack[EngineOptions],
     ) -> None:
-        self.drafter = checked_drafter(drafter)
+        self.options = completed(EngineOptions, options)
         self.bundle = resolve_bundle(bundle)
-        self.host = host
-        self.threads = (
-            default_threads() if threads is None else checked_positive("threads", threads)
-        )
-        self.model = open_model(self.bundle, host=host, threads=self.threads)
+        self.host = self.options["host"]
+        self.threads = self.options["threads"] or default_threads()
+        self.model = open_model(self.bundle, host=self.host, threads=self.threads)
         self.manifest = read_manifest(self.bundle)
         defaults = self.manifest.get("defaults", {})
-        self.mode = checked_mode(mode or defaults.get("mode", "dynamic"))
+        self.mode = self.options["mode"] or defaults.get("mode", "dynamic")
+        self.context_length = self.options["context_length"] or defaults.get(
+            "context_length", DEFAULT_CONTEXT_LENGTH
+        )
+        # What the manifest says is checked like what a person says.
+        completed(EngineOptions, {"mode": self.mode, "context_length": self.context_length})
         self.tokenizer = Tokenizer.from_bundle(self.bundle, self.manifest)
-        if context_length is None:
-            context_length = defaults.get("context_length", DEFAULT_CONTEXT_LENGTH)
-        self.context_length = checked_positive("context_length", context_length)
-        self.measured_costs = load_costs(CostKey.of(self.manifest, host=host, threads=self.threads))
+        self.measured_costs = load_costs(
+            CostKey.of(self.manifest, host=self.host, threads=self.threads)
+        )
+        ngram = self.options["ngram"]
         self._ngram = None if ngram is None else self._read_ngram(ngram)
         self.session = self.new_session()
         self._latest: Generation | None = None
@@ -94,47 +79,28 @@ class Engine:
             raise SapwoodError("nothing has been generated yet, so there are no statistics")
         return self._latest.stats
 
+    @showing(AnswerOptions)
     def generate(
         self,
         prompt: str | Sequence[Message],
         *,
         system: str | None = None,
         raw: bool = False,
-        max_new_tokens: int = 256,
-        temperature: float = 0.0,
-        top_k: int = 0,
-        top_p: float = 1.0,
-        min_p: float = 0.0,
-        repetition_penalty: float = 1.0,
-        seed: int = 0,
-        stop: str | Sequence[str] | None = None,
-        mode: str | None = None,
+        **options: Unpack[AnswerOptions],
     ) -> Generation:
         """An iterator over the answer's text, in pieces of whole characters.
 
         ``prompt`` is a person's text, put into the bundle's chat template after ``system``, or the
         messages of a chat; with ``raw``, or where the bundle has no template, the text is continued
-        as it stands. Temperature 0 is greedy. The same seed gives the same text in every mode.
+        as it stands. ``options``: those of ``AnswerOptions`` (sapwood/options.py).
         Raises SapwoodError for an option out of range or a prompt that does not fit the context.
         """
         ids = self._encode(prompt, system=system, raw=raw)
-        sampling = _runtime.SamplingOptions(
-            temperature=temperature,
-            top_k=top_k,
-            top_p=top_p,
-            min_p=min_p,
-            repetition_penalty=repetition_penalty,
-            seed=seed,
-        )
-        sampling.check()
-        stops = checked_stops(stop)
-        mode = checked_mode(mode or self.mode)
-        checked_positive("max_new_tokens", max_new_tokens)
+        answer = completed(AnswerOptions, options)
+        answer["mode"] = answer["mode"] or self.mode
         if self._latest is not None:
             self._latest.close()
-        self._latest = Generation(
-            self, ids, mode=mode, sampling=sampling, max_new_tokens=max_new_tokens, stops=stops
-        )
+        self._latest = Generation(self, ids, answer)
         return self._latest
 
     def forget(self) -> None:
@@ -153,7 +119,7 @@ class Engine:
         return _runtime.Session.create(
             self.model,
             context_length=self.context_length,
-            drafter=self.drafter,
+            drafter=self.options["drafter"],
             measured_costs=self.measured_costs,
             ngram=self._ngram,
         )
@@ -197,7 +163,8 @@ class Chat:
         if self._system is not None:
             self.messages.append({"role": "system", "content": self._system})
 
-    def say(self, text: str, **options: Unpack[GenerateOptions]) -> Iterator[str]:
+    @showing(AnswerOptions)
+    def say(self, text: str, **options: Unpack[AnswerOptions]) -> Iterator[str]:
         """The answer's pieces; both turns are kept once it has ended, or was ended early."""
         turn = {"role": "user", "content": text}
         with self._engine.generate([*self.messages, turn], **options) as generation:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 from sapwood import _runtime
+from sapwood.options import AnswerOptions, checked_stops
 from sapwood.stats import Stats
 from sapwood.stream import StopMatcher
 
@@ -31,12 +32,9 @@ class Generation(Iterator[str]):
         self,
         engine: Engine,
         prompt_ids: list[int],
-        *,
-        mode: str,
-        sampling: _runtime.SamplingOptions,
-        max_new_tokens: int,
-        stops: Sequence[str],
+        options: AnswerOptions,
     ) -> None:
+        stops = checked_stops(options["stop"])
         self.prompt_ids = prompt_ids
         self.token_ids: list[int] = []
         self.text = ""
@@ -46,7 +44,7 @@ class Generation(Iterator[str]):
         self._began = time.perf_counter()
         self._first_token_seconds = 0.0
         self._final_stats: Stats | None = None
-        self._start(mode, sampling, max_new_tokens)
+        self._start(options)
         self._pieces = self._run(stops)
 
     def __iter__(self) -> Generation:
@@ -84,15 +82,11 @@ class Generation(Iterator[str]):
         """
         return self.stats.stop_reason
 
-    def _start(self, mode: str, sampling: _runtime.SamplingOptions, max_new_tokens: int) -> None:
+    def _start(self, options: AnswerOptions) -> None:
+        eos_token_ids = self._engine.tokenizer.eos_token_ids
+
         def start() -> None:
-            self._session.start(
-                self.prompt_ids,
-                mode=mode,
-                sampling=sampling,
-                max_new_tokens=max_new_tokens,
-                eos_token_ids=list(self._engine.tokenizer.eos_token_ids),
-            )
+            start_session(self._session, self.prompt_ids, options, eos_token_ids)
 
         if len(self.prompt_ids) < _INTERRUPTIBLE_PROMPT:
             start()
@@ -133,12 +127,41 @@ class Generation(Iterator[str]):
         return Stats.of(
             self._session.stats,
             host=self._engine.host,
-            drafter=self._engine.drafter,
+            drafter=self._engine.options["drafter"],
             kernels=_runtime.active_kernels(),
             threads=self._engine.threads,
             first_token_seconds=self._first_token_seconds,
             stop_reason="stop" if self.stop_string is not None else self._session.stop_reason,
         )
+
+
+def start_session(
+    session: _runtime.Session,
+    prompt_ids: Sequence[int],
+    options: AnswerOptions,
+    eos_token_ids: Iterable[int],
+) -> None:
+    """Fills the session's cache with a prompt. ``options`` are complete; stop texts and the like
+    are whoever's who turns ids into text."""
+    sampling = _runtime.SamplingOptions(
+        temperature=options["temperature"],
+        top_k=options["top_k"],
+        top_p=options["top_p"],
+        min_p=options["min_p"],
+        repetition_penalty=options["repetition_penalty"],
+        seed=options["seed"],
+    )
+    sampling.check()
+    session.start(
+        prompt_ids,
+        mode=options["mode"] or "dynamic",
+        sampling=sampling,
+        max_new_tokens=options["max_new_tokens"],
+        eos_token_ids=list(eos_token_ids),
+        chain_length=options["chain_length"],
+        fixed_nodes=options["fixed_nodes"],
+        adapt=options["adapt"],
+    )
 
 
 def run_interruptibly(work: Callable[[], None], cancel: Callable[[], None]) -> None:

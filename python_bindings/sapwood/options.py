@@ -1,10 +1,19 @@
-"""The options of one answer, as a type, and the checks that need no model."""
+"""Every option of an engine and of an answer, once: type, default, range and what it does.
+
+``Engine``, its ``generate`` and every command that makes answers take them from here. To add one,
+add a line to ``EngineOptions`` or ``AnswerOptions``, and use its value where those are consumed:
+``Engine.new_session`` and ``generation.start_session``.
+"""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import os
-from collections.abc import Sequence
-from typing import TypedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, TypedDict, TypeVar, get_type_hints
 
 from sapwood.errors import SapwoodError
 
@@ -13,41 +22,178 @@ HOSTS = ("native", "onnxruntime")
 DRAFTERS = ("mix", "ngram", "successor", "none")
 
 
-class GenerateOptions(TypedDict, total=False):
-    """Keyword arguments of ``Engine.generate``, where they are explained."""
+@dataclass(frozen=True)
+class Option:
+    """What there is to know of an option beside its type. Limits are inclusive.
 
-    max_new_tokens: int
-    temperature: float
-    top_k: int
-    top_p: float
-    min_p: float
-    repetition_penalty: float
-    seed: int
-    stop: str | Sequence[str] | None
-    mode: str | None
+    ``command_type``: what the command line parses, where Python takes more.
+    """
+
+    default: Any
+    help: str
+    minimum: float | None = None
+    maximum: float | None = None
+    choices: tuple[str, ...] = ()
+    command_type: Any = None
+
+    def check(self, name: str, value: Any) -> None:
+        """Raises SapwoodError for a value out of range. The default is always allowed."""
+        if value is self.default:
+            return
+        if self.choices and value not in self.choices:
+            raise SapwoodError(f"{name}: must be one of {', '.join(self.choices)}, not {value!r}")
+        if self.minimum is not None and not value >= self.minimum:
+            raise SapwoodError(f"{name}: must be at least {self.minimum:g}, not {value}")
+        if self.maximum is not None and not value <= self.maximum:
+            raise SapwoodError(f"{name}: must be at most {self.maximum:g}, not {value}")
+
+
+class HostOptions(TypedDict, total=False):
+    """Where a model runs."""
+
+    host: Annotated[
+        str, Option("native", "What runs the model; all give the same tokens.", choices=HOSTS)
+    ]
+    threads: Annotated[
+        int | None, Option(None, "Without it: one for each core.", minimum=1, maximum=64)
+    ]
+
+
+class EngineOptions(HostOptions, total=False):
+    """Keyword arguments of ``Engine``."""
+
+    mode: Annotated[
+        str | None,
+        Option(
+            None,
+            "How to decode: plain (no draft), chain, fixed (tree of a fixed shape), dynamic (tree "
+            "cut to measure). All give the same tokens. Without it: what the bundle says.",
+            choices=MODES,
+        ),
+    ]
+    drafter: Annotated[
+        str,
+        Option(
+            "mix",
+            "What guesses: ngram (what followed in the text), successor (what the target itself "
+            "said after the same tokens), mix (both), none.",
+            choices=DRAFTERS,
+        ),
+    ]
+    ngram: Annotated[
+        str | os.PathLike[str] | None,
+        Option(
+            None,
+            "A table that `sapwood ngram build` wrote, for mix or successor to begin with.",
+            command_type=Path | None,
+        ),
+    ]
+    context_length: Annotated[
+        int | None,
+        Option(
+            None,
+            "Tokens that prompt and answer may have together. Without it: what the bundle says.",
+            minimum=1,
+        ),
+    ]
+
+
+class AnswerOptions(TypedDict, total=False):
+    """Keyword arguments of ``Engine.generate``."""
+
+    mode: Annotated[str | None, Option(None, "Without it: the engine's.", choices=MODES)]
+    temperature: Annotated[
+        float, Option(0.0, "0 is greedy: always the most likely token.", minimum=0)
+    ]
+    top_k: Annotated[int, Option(0, "Keep the k most likely tokens; 0: all.", minimum=0)]
+    top_p: Annotated[
+        float, Option(1.0, "Keep the likeliest tokens up to this mass.", minimum=0, maximum=1)
+    ]
+    min_p: Annotated[
+        float,
+        Option(0.0, "Drop tokens below this share of the likeliest one's.", minimum=0, maximum=1),
+    ]
+    repetition_penalty: Annotated[
+        float, Option(1.0, "Above 1: tokens seen before count less.", minimum=0.01)
+    ]
+    seed: Annotated[int, Option(0, "Of the sampling; every mode gives the same.", minimum=0)]
+    max_new_tokens: Annotated[int, Option(256, "Most tokens to generate.", minimum=1)]
+    stop: Annotated[
+        str | Sequence[str] | None,
+        Option(
+            None,
+            "End before this text; may be given several times.",
+            command_type=list[str] | None,
+        ),
+    ]
+    chain_length: Annotated[
+        int, Option(4, "Guesses a step of the mode chain.", minimum=1, maximum=255)
+    ]
+    fixed_nodes: Annotated[
+        int, Option(15, "Nodes of the tree of the mode fixed.", minimum=1, maximum=255)
+    ]
+    adapt: Annotated[
+        bool,
+        Option(
+            False,
+            "Let chain and fixed fall back where guesses fail, and chains take their length from "
+            "how many come true.",
+        ),
+    ]
+
+
+_List = TypeVar("_List")
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+@functools.cache
+def options_of(listed: type) -> Mapping[str, tuple[Any, Option]]:
+    """(type, option) by name, of one of the classes above."""
+    found = {}
+    for name, hint in get_type_hints(listed, include_extras=True).items():
+        (option,) = hint.__metadata__
+        found[name] = (hint.__origin__, option)
+    return found
+
+
+def completed(listed: type[_List], given: _List) -> _List:
+    """``given`` with the default of every option that is missing.
+
+    Raises TypeError for one that is not on the list, SapwoodError for a value out of range.
+    """
+    known = options_of(listed)  # type: ignore[arg-type]
+    values: dict[str, Any] = dict(given)  # type: ignore[call-overload]
+    for name, value in values.items():
+        if name not in known:
+            raise TypeError(f"there is no option {name!r}; there are {', '.join(known)}")
+        known[name][1].check(name, value)
+    return {name: option.default for name, (_, option) in known.items()} | values  # type: ignore[return-value]
+
+
+def showing(listed: type) -> Callable[[_Function], _Function]:
+    """Lets ``help`` show the options behind a function's ``**options``, with their defaults."""
+
+    def describe(function: _Function) -> _Function:
+        signature = inspect.signature(function)
+        parameters = list(signature.parameters.values())[:-1]
+        for name, (kind, option) in options_of(listed).items():
+            parameters.append(
+                inspect.Parameter(
+                    name,
+                    inspect.Parameter.KEYWORD_ONLY,
+                    default=option.default,
+                    annotation=inspect.formatannotation(kind),
+                )
+            )
+        function.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        return function
+
+    return describe
 
 
 def default_threads() -> int:
     """The cores this process may run on."""
     return max(1, len(os.sched_getaffinity(0)))
-
-
-def checked_positive(name: str, value: int) -> int:
-    if value < 1:
-        raise SapwoodError(f"{name}: must be at least 1, not {value}")
-    return value
-
-
-def checked_mode(mode: str) -> str:
-    if mode not in MODES:
-        raise SapwoodError(f"mode: must be one of {', '.join(MODES)}, not {mode!r}")
-    return mode
-
-
-def checked_drafter(drafter: str) -> str:
-    if drafter not in DRAFTERS:
-        raise SapwoodError(f"drafter: must be one of {', '.join(DRAFTERS)}, not {drafter!r}")
-    return drafter
 
 
 def checked_stops(stop: str | Sequence[str] | None) -> list[str]:

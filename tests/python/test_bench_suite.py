@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from conftest import Sapwood, refused
-from sapwood.cli.bench.suite import read_questions
+from sapwood.cli.bench.suite_counts import Answer, Outcome, summarise
+from sapwood.cli.bench.suite_questions import read_questions
 from sapwood.errors import SapwoodError
 
 QUESTIONS = [
@@ -30,6 +31,7 @@ def test_categories_take_turns_and_give_their_first_questions(questions: Path) -
     chosen = read_questions(questions, 2)
     assert [question.question_id for question in chosen] == ["1", "3", "2"]
     assert [question.category for question in chosen] == ["writing", "qa", "writing"]
+    assert [question.question_id for question in read_questions(questions, 0)] == list("1324")
 
 
 @pytest.mark.parametrize("temperature", ["0", "0.8"])
@@ -57,10 +59,75 @@ def test_modes_are_compared_by_category(
             assert part["mean_accepted_length"] >= 1
             assert part["mean_rows"] >= 1
             assert part["peak_kv_slots"] > 0
+            assert part["differing_prompts"] == 0
         if name == "plain":
             assert mode["mean_accepted_length"] == mode["mean_rows"] == mode["speedup"] == 1
     whole = report["modes"]["plain"]
     assert whole["tokens"] == sum(part["tokens"] for part in whole["by_category"].values())
+
+
+def test_differing_ids_are_counted_by_mode_and_category() -> None:
+    counts = dict.fromkeys(Answer.of((), _Counts()).counts, 2.0)
+    outcomes = [
+        Outcome(str(number), category, {m: Answer(ids, counts) for m, ids in answers.items()})
+        for number, (category, answers) in enumerate(
+            [
+                ("qa", {"chain": (1, 2), "plain": (1, 2), "dynamic": (1, 3)}),
+                ("qa", {"chain": (1,), "plain": (1,), "dynamic": (1,)}),
+                ("rag", {"chain": (4,), "plain": (4, 4), "dynamic": (4,)}),
+            ]
+        )
+    ]
+    report = summarise(outcomes, ["chain", "plain", "dynamic"])
+    assert report["ids_compared_with"] == "plain"
+    assert report["differing_question_ids"] == ["0", "2"]
+    assert report["equal_tokens"] is False
+    found = {name: mode["differing_prompts"] for name, mode in report["modes"].items()}
+    assert found == {"chain": 1, "plain": 0, "dynamic": 2}
+    by_category = report["modes"]["dynamic"]["by_category"]
+    assert {name: part["differing_prompts"] for name, part in by_category.items()} == {
+        "qa": 1,
+        "rag": 1,
+    }
+    assert summarise(outcomes, ["chain", "dynamic"])["ids_compared_with"] == "chain"
+
+
+class _Counts:
+    """Stands for a session's statistics: every count is 0."""
+
+    def __getattr__(self, name: str) -> int:
+        return 0
+
+
+def test_a_run_that_was_ended_goes_on_where_it_was(
+    sapwood: Sapwood, tiny_bundle: Path, questions: Path, tmp_path: Path
+) -> None:
+    record = tmp_path / "record.jsonl"
+    command = (
+        *("bench", "suite", tiny_bundle, "--suite", questions, "--per-category", "0"),
+        *("--modes", "plain,dynamic", "--threads", "1", "--record", record, "--json"),
+    )
+    first = sapwood(*command, "--max-new-tokens", "8")
+    assert first.returncode == 0, first.stderr
+    settings, *lines = record.read_text().splitlines()
+    assert json.loads(settings)["settings"]["max_new_tokens"] == 8
+    assert [json.loads(line)["question_id"] for line in lines] == list("1324")
+
+    # Killed in the middle of the third line; the marked first must be taken, not asked again.
+    marked = json.loads(lines[0])
+    marked["answers"]["plain"]["counts"]["steps"] = 1000
+    record.write_text("\n".join([settings, json.dumps(marked), lines[1], lines[2][:40]]))
+    again = sapwood(*command, "--max-new-tokens", "8")
+    assert again.returncode == 0, again.stderr
+    modes = json.loads(again.stdout)["modes"]
+    assert modes["plain"]["answers"] == 4
+    assert modes["plain"]["steps"] == 1000 + json.loads(first.stdout)["modes"]["plain"]["steps"] - 8
+    assert len(record.read_text().splitlines()) == 5
+
+    refused(sapwood(*command, "--max-new-tokens", "9"), "max_new_tokens 8, not 9")
+    record.write_text("no record\n")
+    refused(sapwood(*command, "--max-new-tokens", "8"), "record.jsonl")
+    assert record.read_text() == "no record\n"
 
 
 def test_people_get_a_table(sapwood: Sapwood, tiny_bundle: Path, questions: Path) -> None:

@@ -8,29 +8,17 @@ from typing import TYPE_CHECKING
 
 from sapwood.cli.common import (
     BundleArgument,
-    ContextLengthOption,
-    Host,
-    HostOption,
     JsonOption,
-    MaxNewTokensOption,
-    MinPOption,
-    ModeOption,
-    RepetitionPenaltyOption,
-    SeedOption,
-    StopOption,
     SystemOption,
-    TemperatureOption,
-    ThreadsOption,
-    TopKOption,
-    TopPOption,
     messages_console,
     print_json,
 )
+from sapwood.cli.option_lists import with_options
 from sapwood.errors import SapwoodError
+from sapwood.options import AnswerOptions, EngineOptions
 
 if TYPE_CHECKING:
     from sapwood.engine import Chat
-    from sapwood.options import GenerateOptions
 
 EXAMPLE = (
     "Example:  sapwood chat --temperature 0.7 --top-p 0.9   "
@@ -39,22 +27,14 @@ EXAMPLE = (
 _PROMPT = "> "
 
 
+@with_options(max_new_tokens=512)
 def chat(
     bundle: BundleArgument = None,
     system: SystemOption = None,
-    mode: ModeOption = None,
-    host: HostOption = Host.native,
-    temperature: TemperatureOption = 0.0,
-    top_k: TopKOption = 0,
-    top_p: TopPOption = 1.0,
-    min_p: MinPOption = 0.0,
-    repetition_penalty: RepetitionPenaltyOption = 1.0,
-    seed: SeedOption = 0,
-    max_new_tokens: MaxNewTokensOption = 512,
-    threads: ThreadsOption = None,
-    context_length: ContextLengthOption = None,
-    stop: StopOption = None,
     as_json: JsonOption = False,
+    *,
+    engine_options: EngineOptions,
+    answer_options: AnswerOptions,
 ) -> None:
     """Talk with a model. Turns come from the terminal, or one a line from standard input.
 
@@ -62,24 +42,8 @@ def chat(
     """
     from sapwood.engine import Engine
 
-    engine = Engine(
-        bundle,
-        host=host.value,
-        mode=mode.value if mode else None,
-        threads=threads,
-        context_length=context_length,
-    )
+    engine = Engine(bundle, **engine_options)
     conversation = engine.chat(system=system)
-    options: GenerateOptions = {
-        "max_new_tokens": max_new_tokens,
-        "temperature": temperature,
-        "top_k": top_k,
-        "top_p": top_p,
-        "min_p": min_p,
-        "repetition_penalty": repetition_penalty,
-        "seed": seed,
-        "stop": stop,
-    }
     interactive = sys.stdin.isatty() and not as_json
     for line in _lines(interactive):
         if line == "/quit":
@@ -88,7 +52,7 @@ def chat(
             conversation.clear()
             continue
         try:
-            _answer(conversation, line, options, as_json=as_json)
+            _answer(conversation, line, answer_options, as_json=as_json)
         except SapwoodError as error:
             # A turn that does not fit is no reason to lose the conversation.
             if not interactive:
@@ -109,7 +73,7 @@ def chat(
             messages_console().print(engine.stats.line(), style="dim", markup=False)
 
 
-def _answer(conversation: Chat, text: str, options: GenerateOptions, *, as_json: bool) -> None:
+def _answer(conversation: Chat, text: str, options: AnswerOptions, *, as_json: bool) -> None:
     for piece in conversation.say(text, **options):
         if not as_json:
             sys.stdout.write(piece)

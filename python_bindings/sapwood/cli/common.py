@@ -1,41 +1,19 @@
-"""What several sub-commands share: options, output, the bundle argument."""
+"""What several sub-commands share: arguments, output, progress."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
-from enum import Enum
-from pathlib import Path
-from typing import Annotated, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from sapwood.errors import SapwoodError
 
-class Mode(str, Enum):
-    """How tokens are found: one at a time, or by checking a draft of a given shape."""
-
-    plain = "plain"
-    chain = "chain"
-    fixed = "fixed"
-    dynamic = "dynamic"
-
-
-class Drafter(str, Enum):
-    """What guesses a draft."""
-
-    mix = "mix"
-    ngram = "ngram"
-    successor = "successor"
-    none = "none"
-
-
-class Host(str, Enum):
-    """What runs the model: our own loop over the layers, or ONNX Runtime with our operators."""
-
-    native = "native"
-    onnxruntime = "onnxruntime"
+_Item = TypeVar("_Item")
 
 
 BundleArgument = Annotated[
@@ -45,70 +23,6 @@ BundleArgument = Annotated[
         help="Folder that `sapwood export` wrote. Without it: the default bundle of scripts/run.",
         show_default=False,
     ),
-]
-ModeOption = Annotated[
-    Mode | None,
-    typer.Option(
-        help="How to decode: plain (no draft), chain, fixed (tree of a fixed shape), dynamic "
-        "(tree cut to measure). All give the same tokens. Without it: what the bundle says.",
-        show_default=False,
-    ),
-]
-DrafterOption = Annotated[
-    Drafter,
-    typer.Option(
-        help="What guesses: ngram (what followed in the text), successor (what the target itself "
-        "said after the same tokens), mix (both), none."
-    ),
-]
-NgramOption = Annotated[
-    Path | None,
-    typer.Option(
-        help="A table that `sapwood ngram build` wrote, for mix or successor to begin with.",
-        show_default=False,
-    ),
-]
-HostOption = Annotated[Host, typer.Option(help="What runs the model.")]
-TemperatureOption = Annotated[
-    float, typer.Option(min=0.0, help="0 is greedy: always the most likely token.")
-]
-TopKOption = Annotated[
-    int, typer.Option("--top-k", min=0, help="Keep the k most likely tokens; 0: all.")
-]
-TopPOption = Annotated[
-    float,
-    typer.Option("--top-p", min=0.0, max=1.0, help="Keep the likeliest tokens up to this mass."),
-]
-MinPOption = Annotated[
-    float,
-    typer.Option(
-        "--min-p", min=0.0, max=1.0, help="Drop tokens below this share of the likeliest one's."
-    ),
-]
-RepetitionPenaltyOption = Annotated[
-    float,
-    typer.Option("--repetition-penalty", min=0.01, help="Above 1: tokens seen before count less."),
-]
-SeedOption = Annotated[int, typer.Option(min=0, help="Of the sampling; every mode gives the same.")]
-MaxNewTokensOption = Annotated[
-    int, typer.Option("--max-new-tokens", min=1, help="Most tokens to generate.")
-]
-ThreadsOption = Annotated[
-    int | None,
-    typer.Option(min=1, max=64, help="Without it: one for each core.", show_default=False),
-]
-ContextLengthOption = Annotated[
-    int | None,
-    typer.Option(
-        "--context-length",
-        min=16,
-        help="Tokens that prompt and answer may have together. Without it: what the bundle says.",
-        show_default=False,
-    ),
-]
-StopOption = Annotated[
-    list[str] | None,
-    typer.Option(help="End before this text; may be given several times.", show_default=False),
 ]
 SystemOption = Annotated[
     str | None,
@@ -140,3 +54,35 @@ def human_bytes(count: float) -> str:
             return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
         count /= 1024
     return f"{count:.2f} GiB"
+
+
+def choices(option: str, text: str, allowed: Sequence[str]) -> list[str]:
+    """The parts of a list separated by commas, each once, in their order.
+
+    Raises SapwoodError for one that is not allowed, and for none.
+    """
+    chosen = [part.strip() for part in text.split(",") if part.strip()]
+    unknown = [part for part in chosen if part not in allowed]
+    if unknown or not chosen:
+        what = f"{unknown[0]!r} is not one" if unknown else "nothing given"
+        raise SapwoodError(f"{option}: {what} of {', '.join(allowed)}")
+    return list(dict.fromkeys(chosen))
+
+
+def measuring(
+    items: Sequence[_Item], describe: Callable[[_Item], str] = lambda _: "measuring"
+) -> Iterator[_Item]:
+    """The items; a terminal shows how far they are, and how long the rest will take."""
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TimeRemainingColumn(),
+        console=messages_console(),
+        transient=True,
+        disable=not sys.stderr.isatty(),
+    ) as progress:
+        task = progress.add_task("", total=len(items))
+        for item in items:
+            progress.update(task, description=describe(item))
+            yield item
+            progress.advance(task)

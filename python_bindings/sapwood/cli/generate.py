@@ -9,28 +9,14 @@ import typer
 
 from sapwood.cli.common import (
     BundleArgument,
-    ContextLengthOption,
-    Drafter,
-    DrafterOption,
-    Host,
-    HostOption,
     JsonOption,
-    MaxNewTokensOption,
-    MinPOption,
-    ModeOption,
-    NgramOption,
-    RepetitionPenaltyOption,
-    SeedOption,
-    StopOption,
     SystemOption,
-    TemperatureOption,
-    ThreadsOption,
-    TopKOption,
-    TopPOption,
     messages_console,
     print_json,
 )
+from sapwood.cli.option_lists import with_options
 from sapwood.errors import SapwoodError
+from sapwood.options import AnswerOptions, EngineOptions
 
 if TYPE_CHECKING:
     from sapwood.generation import Generation
@@ -41,6 +27,7 @@ EXAMPLE = (
 )
 
 
+@with_options()
 def generate(
     bundle: BundleArgument = None,
     prompt: Annotated[
@@ -53,48 +40,17 @@ def generate(
     raw: Annotated[
         bool, typer.Option("--raw", help="Continue the text as it stands, without chat template.")
     ] = False,
-    mode: ModeOption = None,
-    drafter: DrafterOption = Drafter.mix,
-    ngram: NgramOption = None,
-    host: HostOption = Host.native,
-    temperature: TemperatureOption = 0.0,
-    top_k: TopKOption = 0,
-    top_p: TopPOption = 1.0,
-    min_p: MinPOption = 0.0,
-    repetition_penalty: RepetitionPenaltyOption = 1.0,
-    seed: SeedOption = 0,
-    max_new_tokens: MaxNewTokensOption = 256,
-    threads: ThreadsOption = None,
-    context_length: ContextLengthOption = None,
-    stop: StopOption = None,
     as_json: JsonOption = False,
+    *,
+    engine_options: EngineOptions,
+    answer_options: AnswerOptions,
 ) -> None:
     """Answer one prompt, streaming the text; a line of statistics follows on standard error."""
     text = _read_prompt() if prompt is None else prompt
     from sapwood.engine import Engine
 
-    engine = Engine(
-        bundle,
-        host=host.value,
-        mode=mode.value if mode else None,
-        drafter=drafter.value,
-        ngram=ngram,
-        threads=threads,
-        context_length=context_length,
-    )
-    with engine.generate(
-        text,
-        system=system,
-        raw=raw,
-        max_new_tokens=max_new_tokens,
-        temperature=temperature,
-        top_k=top_k,
-        top_p=top_p,
-        min_p=min_p,
-        repetition_penalty=repetition_penalty,
-        seed=seed,
-        stop=stop,
-    ) as generation:
+    engine = Engine(bundle, **engine_options)
+    with engine.generate(text, system=system, raw=raw, **answer_options) as generation:
         for piece in generation:
             if not as_json:
                 sys.stdout.write(piece)

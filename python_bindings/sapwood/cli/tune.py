@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import sys
 from statistics import median
 from typing import Annotated, Any
 
 import typer
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from sapwood.cli.common import (
     BundleArgument,
-    Host,
-    HostOption,
     JsonOption,
-    ThreadsOption,
-    messages_console,
+    measuring,
     output_console,
     print_json,
 )
+from sapwood.cli.option_lists import with_options
 from sapwood.errors import SapwoodError
+from sapwood.options import HostOptions, default_threads
 
 EXAMPLE = "Example:  sapwood tune bundles/smollm2 --threads 2 --json"
 
@@ -28,21 +25,22 @@ ROWS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 CONTEXTS = (128, 1024)
 
 
+@with_options()
 def tune(
     bundle: BundleArgument = None,
-    host: HostOption = Host.native,
-    threads: ThreadsOption = None,
     repeats: Annotated[
         int, typer.Option(min=1, max=1000, help="Rounds over all sizes; medians are kept.")
     ] = 9,
     as_json: JsonOption = False,
+    *,
+    host_options: HostOptions,
 ) -> None:
     """Measure passes of 1 to 32 rows over 128 and 1,024 tokens, and keep the curve.
 
     Engines of this bundle on this device, with this host and number of threads, find it and size
     their trees by it. Without it they learn the costs from their own steps.
     """
-    report = measure(bundle, host.value, threads, repeats)
+    report = measure(bundle, host_options["host"], host_options["threads"], repeats)
     if as_json:
         print_json(report)
     else:
@@ -57,7 +55,6 @@ def measure(bundle: str | None, host: str, threads: int | None, repeats: int) ->
     from sapwood.cost_cache import CostKey, save_costs
     from sapwood.hosts import open_model
     from sapwood.manifest import read_manifest
-    from sapwood.options import default_threads
     from sapwood.paths import resolve_bundle
 
     folder = resolve_bundle(bundle)
@@ -71,20 +68,12 @@ def measure(bundle: str | None, host: str, threads: int | None, repeats: int) ->
         str(folder), threads=1, max_rows=max(ROWS), max_context=max(*contexts, 1)
     )
     samples: dict[tuple[int, int], list[float]] = {}
-    with Progress(
-        TextColumn("measuring"),
-        BarColumn(),
-        TimeRemainingColumn(),
-        console=messages_console(),
-        transient=True,
-        disable=not sys.stderr.isatty(),
-    ) as progress:
-        for number in progress.track(range(repeats + 1)):
-            for context in contexts:
-                for rows in ROWS:
-                    milliseconds = cost.model(model, rows, context)
-                    if number:  # the first round warms up
-                        samples.setdefault((context, rows), []).append(milliseconds)
+    for number in measuring(range(repeats + 1)):
+        for context in contexts:
+            for rows in ROWS:
+                milliseconds = cost.model(model, rows, context)
+                if number:  # the first round warms up
+                    samples.setdefault((context, rows), []).append(milliseconds)
     medians = [[median(samples[context, rows]) for rows in ROWS] for context in contexts]
     key = CostKey.of(read_manifest(folder), host=host, threads=count)
     try:

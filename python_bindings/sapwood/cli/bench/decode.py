@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from sapwood.cli.common import (
     BundleArgument,
-    ContextLengthOption,
-    Host,
     JsonOption,
-    Mode,
-    ThreadsOption,
-    messages_console,
+    choices,
+    measuring,
     output_console,
     print_json,
 )
+from sapwood.cli.option_lists import with_options
 from sapwood.errors import SapwoodError
+from sapwood.options import HOSTS, MODES, AnswerOptions, EngineOptions
 
 if TYPE_CHECKING:
     from sapwood.engine import Engine
@@ -45,6 +42,16 @@ DEFAULT_PROMPTS = (
 
 
 @dataclass(frozen=True)
+class Turn:
+    """One answer to be made; those of round 0 warm up."""
+
+    round: int
+    prompt: int
+    mode: str
+    engine: Engine
+
+
+@dataclass(frozen=True)
 class Sample:
     """One answer of one engine."""
 
@@ -55,6 +62,7 @@ class Sample:
     stats: Stats
 
 
+@with_options(without=("host", "mode"), max_new_tokens=128)
 def decode(
     bundle: BundleArgument = None,
     modes: Annotated[
@@ -71,38 +79,33 @@ def decode(
         ),
     ] = None,
     repeats: Annotated[int, typer.Option(min=1, max=1000, help="Answers to each prompt.")] = 3,
-    max_new_tokens: Annotated[
-        int, typer.Option("--max-new-tokens", min=1, help="Tokens of each answer.")
-    ] = 128,
-    threads: ThreadsOption = None,
-    context_length: ContextLengthOption = None,
     as_json: JsonOption = False,
+    *,
+    engine_options: EngineOptions,
+    answer_options: AnswerOptions,
 ) -> None:
-    """Compare decoding modes and hosts side by side, greedy, and check that the tokens are equal.
+    """Compare decoding modes and hosts side by side, and check that the tokens are equal.
 
     Figures are medians over the answers; the first round warms up and is not counted.
     """
     from sapwood.engine import Engine
 
-    mode_names = choices("--modes", modes, [mode.value for mode in Mode])
-    host_names = choices("--hosts", hosts, [host.value for host in Host])
+    mode_names = choices("--modes", modes, MODES)
+    host_names = choices("--hosts", hosts, HOSTS)
     prompts = list(prompt or DEFAULT_PROMPTS)
-    engines = [
-        Engine(bundle, host=name, threads=threads, context_length=context_length)
-        for name in host_names
+    engines = [Engine(bundle, **(engine_options | EngineOptions(host=name))) for name in host_names]
+    # In an order that gives every mode and host the same share of any drift.
+    turns = [
+        Turn(number, index, mode, engine)
+        for number in range(repeats + 1)
+        for index in range(len(prompts) if number else 1)
+        for mode in mode_names
+        for engine in engines
     ]
-    with Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        TimeElapsedColumn(),
-        console=messages_console(),
-        transient=True,
-        disable=not sys.stderr.isatty(),
-    ) as progress:
-        task = progress.add_task("warming up", total=None)
-        samples: list[Sample] = []
-        for number, sample in _rounds(engines, mode_names, prompts, repeats, max_new_tokens):
-            progress.update(task, description=f"round {number} of {repeats}")
+    samples = []
+    for turn in measuring(turns, lambda turn: f"round {turn.round} of {repeats}"):
+        sample = _answer(turn, prompts[turn.prompt], answer_options)
+        if turn.round:
             samples.append(sample)
     report = summarise(samples, prompts, engines[0].threads)
     if as_json:
@@ -113,36 +116,13 @@ def decode(
         raise SapwoodError("the modes or hosts gave different tokens; this is a bug of ours")
 
 
-def _rounds(
-    engines: Sequence[Engine],
-    modes: Sequence[str],
-    prompts: Sequence[str],
-    repeats: int,
-    max_new_tokens: int,
-) -> Iterator[tuple[int, Sample]]:
-    """Answers in an order that gives every mode and host the same share of any drift."""
-    for number in range(repeats + 1):
-        for index, prompt in enumerate(prompts if number else prompts[:1]):
-            for mode in modes:
-                for engine in engines:
-                    # Another text in between, so that no prompt is found in the cache.
-                    engine.forget()
-                    with engine.generate(
-                        prompt, mode=mode, max_new_tokens=max_new_tokens
-                    ) as generation:
-                        for _ in generation:
-                            pass
-                    if number:
-                        yield (
-                            number,
-                            Sample(
-                                mode,
-                                engine.host,
-                                index,
-                                tuple(generation.token_ids),
-                                generation.stats,
-                            ),
-                        )
+def _answer(turn: Turn, prompt: str, options: AnswerOptions) -> Sample:
+    turn.engine.forget()  # so that no prompt is found in the cache
+    with turn.engine.generate(prompt, **(options | AnswerOptions(mode=turn.mode))) as generation:
+        for _ in generation:
+            pass
+    ids = tuple(generation.token_ids)
+    return Sample(turn.mode, turn.engine.host, turn.prompt, ids, generation.stats)
 
 
 def summarise(samples: Sequence[Sample], prompts: Sequence[str], threads: int) -> dict[str, Any]:
@@ -179,15 +159,6 @@ def summarise(samples: Sequence[Sample], prompts: Sequence[str], threads: int) -
     }
 
 
-def choices(option: str, text: str, allowed: Sequence[str]) -> list[str]:
-    chosen = [part.strip() for part in text.split(",") if part.strip()]
-    unknown = [part for part in chosen if part not in allowed]
-    if unknown or not chosen:
-        what = f"{unknown[0]!r} is not one" if unknown else "nothing given"
-        raise SapwoodError(f"{option}: {what} of {', '.join(allowed)}")
-    return list(dict.fromkeys(chosen))
-
-
 def _print(report: dict[str, Any]) -> None:
     console = output_console()
     table = Table(
@@ -219,6 +190,6 @@ def _print(report: dict[str, Any]) -> None:
         "all modes and hosts gave the same tokens" if report["equal_tokens"] else "TOKENS DIFFER"
     )
     console.print(
-        f"{len(report['prompts'])} prompts, medians, greedy, {report['threads']} threads; {equal}",
+        f"{len(report['prompts'])} prompts, medians, {report['threads']} threads; {equal}",
         style="dim",
     )

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from sapwood.cli.common import (
     BundleArgument,
     JsonOption,
-    ThreadsOption,
-    messages_console,
+    choices,
+    measuring,
     output_console,
     print_json,
 )
+from sapwood.cli.option_lists import with_options
 from sapwood.errors import SapwoodError
+from sapwood.options import HOSTS, HostOptions, default_threads
 
 if TYPE_CHECKING:
     from sapwood._runtime import Model, ModelCost
@@ -32,9 +32,9 @@ PREFILL_TOKENS = 512
 PREFILL_CHUNK = 256  # rows a pass
 
 
+@with_options(without=("host",))
 def kernels(
     bundle: BundleArgument = None,
-    threads: ThreadsOption = None,
     repeats: Annotated[
         int, typer.Option(min=1, max=1000, help="Rounds over all measurements; medians are shown.")
     ] = 11,
@@ -53,6 +53,8 @@ def kernels(
         typer.Option(help="Also draw cost against rows, with the machine's limit, to this PNG."),
     ] = None,
     as_json: JsonOption = False,
+    *,
+    host_options: HostOptions,
 ) -> None:
     """Measure linears, attention and the whole model for 1 to 64 rows, at 128 and 1,024 tokens.
 
@@ -65,8 +67,8 @@ def kernels(
         kernel_plot.check(plot)
     if shape and (bundle is not None or hosts != "native"):
         raise SapwoodError("--shape measures random weights on the native host, not a bundle")
-    names = [name.strip() for name in hosts.split(",")]
-    report = measure(bundle, shape, threads, repeats, names)
+    names = choices("--hosts", hosts, HOSTS)
+    report = measure(bundle, shape, host_options["threads"], repeats, names)
     if plot is not None:
         kernel_plot.draw(report, plot)
     if as_json:
@@ -81,7 +83,6 @@ def measure(
     """The object that ``--json`` prints."""
     from sapwood import _runtime
     from sapwood.hosts import open_model
-    from sapwood.options import default_threads
     from sapwood.paths import resolve_bundle
 
     folder = "" if shape else str(resolve_bundle(bundle))
@@ -101,21 +102,13 @@ def measure(
     samples: dict[tuple[str, int, int], list[float]] = {}
     bandwidth: list[float] = []
     peak: list[float] = []
-    with Progress(
-        TextColumn("measuring"),
-        BarColumn(),
-        TimeRemainingColumn(),
-        console=messages_console(),
-        transient=True,
-        disable=not sys.stderr.isatty(),
-    ) as progress:
-        for number in progress.track(range(repeats + 1)):
-            found = _round(cost, models)
-            if number:  # the first round warms up
-                bandwidth.append(cost.read_bandwidth())
-                peak.append(cost.int8_peak())
-                for key, milliseconds in found.items():
-                    samples.setdefault(key, []).append(milliseconds)
+    for number in measuring(range(repeats + 1)):
+        found = _round(cost, models)
+        if number:  # the first round warms up
+            bandwidth.append(cost.read_bandwidth())
+            peak.append(cost.int8_peak())
+            for key, milliseconds in found.items():
+                samples.setdefault(key, []).append(milliseconds)
     return _report(cost, samples, median(bandwidth), max(peak), count)
 
 

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from sapwood.cli.common import JsonOption, output_console, print_json
+from sapwood.cli.common import JsonOption, choices, output_console, print_json
+from sapwood.options import DRAFTERS
 
 EXAMPLE = "Example:  sapwood bench tree --nodes 16 --json"
 
@@ -40,8 +41,6 @@ def tree(
     grow a whole tree from.
     """
     from sapwood import _runtime
-    from sapwood.cli.bench.decode import choices
-    from sapwood.options import DRAFTERS
 
     names = choices("--drafters", drafters, [name for name in DRAFTERS if name != "none"])
     results: dict[str, dict[str, Any]] = {}

@@ -1,0 +1,47 @@
+"""What ``sapwood bench suite`` shows to people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.table import Table
+
+from sapwood.cli.common import output_console
+
+
+def show(report: dict[str, Any]) -> None:
+    """The object that ``--json`` prints, as a table by category."""
+    modes = report["modes"]
+    table = Table("category", box=None, padding=(0, 2, 0, 0))
+    for mode in modes:
+        table.add_column(f"{mode}: tokens/s", justify="right")
+        table.add_column("a step", justify="right")
+        table.add_column("rows", justify="right")
+    categories = next(iter(modes.values()))["by_category"]
+    for category in [*categories, "all"]:
+        cells = []
+        for mode in modes.values():
+            part = mode if category == "all" else mode["by_category"][category]
+            ratio = "" if part["speedup"] is None else f" ({part['speedup']:.2f}x)"
+            cells += [
+                f"{part['tokens_per_second']:.1f}{ratio}",
+                f"{part['mean_accepted_length']:.2f}",
+                f"{part['mean_rows']:.1f}",
+            ]
+        table.add_row(category, *cells)
+    console = output_console()
+    console.print(table)
+    peaks = ", ".join(f"{name} {mode['peak_kv_slots']:.0f}" for name, mode in modes.items())
+    differing = ", ".join(
+        f"{name} on {mode['differing_prompts']}"
+        for name, mode in modes.items()
+        if name != report["ids_compared_with"]
+    )
+    equal = "all modes gave the same tokens" if report["equal_tokens"] else "TOKENS DIFFER"
+    console.print(
+        f"{report['questions']} prompts, temperature {report['temperature']:g}, drafter "
+        f"{report['drafter']}, {report['threads']} threads, costs {report['cost_curve']}; "
+        f"peak KV slots: {peaks}; {equal}"
+        + (f" (other ids than {report['ids_compared_with']}: {differing})" if differing else ""),
+        style="dim",
+    )

@@ -143,7 +143,7 @@ TEST(SampledTree, EveryNodeWasDrawnFromItsParentsProposalAndCountsAddUp) {
     proposals.clear();
     std::set<int> expanded;
     const Status grown = grower.grow(
-        growth, *rule,
+        growth, rule.get(),
         [&](int node) -> Result<Expansion> {
           EXPECT_TRUE(expanded.insert(node).second);
           held = candidates_of(tree, node, seed);
@@ -181,7 +181,7 @@ TEST(SampledTree, AWidthOneTreeIsTheChainBitForBit) {
   const auto all = no_pruning(32);
   ASSERT_TRUE(grower
                   .grow(
-                      {6, 6, 1}, *all,
+                      {6, 6, 1}, all.get(),
                       [&](int node) -> Result<Expansion> {
                         held = candidates_of(tree, node, 77);
                         return Expansion{held.view(), 0.7f};
@@ -221,7 +221,7 @@ TEST(SampledTree, GrowthStopsWhereAnotherRowDoesNotPay) {
     const SampledGrowth growth{40, 10, 4, &curve, 0};
     EXPECT_TRUE(grower
                     .grow(
-                        growth, *all,
+                        growth, all.get(),
                         [&](int node) -> Result<Expansion> {
                           held = candidates_of(tree, node, 3);
                           return Expansion{held.view(), acceptance};

@@ -60,7 +60,7 @@ FirstToken enumerate(Verifier verifier, const std::vector<float>& target,
     proposals.clear();
     const auto expand = [&](int) -> Result<Expansion> { return Expansion{candidates, 0.5f}; };
     EXPECT_TRUE(
-        grower.grow({40, depth, children}, *everything, expand, chance, tree, proposals).ok());
+        grower.grow({40, depth, children}, everything.get(), expand, chance, tree, proposals).ok());
     EXPECT_TRUE(check_fit(verifier, TreeOrigin::kSampled, tree, &proposals).ok());
     std::vector<float> logits;
     for (int row = 0; row <= tree.size(); ++row) {

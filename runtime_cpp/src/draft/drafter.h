@@ -8,18 +8,24 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "base/status.h"
 #include "tree/budget.h"
+#include "tree/chance.h"
 #include "tree/draft_tree.h"
+#include "tree/proposals.h"
+#include "tree/pruning.h"
 #include "tree/tree_shape.h"
+#include "verify/sampling.h"
 
 namespace sapwood {
 
 struct DrafterTraits {
   std::string_view name;
-  bool deterministic = true;         // tokens chosen by rank: may be verified by target_draw
+  bool deterministic = true;     // propose(): tokens chosen by rank
+  bool gives_proposals = false;  // propose_sampled(): tokens drawn, with the laws they came from
   bool needs_hidden_states = false;  // of the target's verified rows
   double pass_milliseconds = 0;      // cost of one pass of growing; 0: too small to count
   bool one_pass_per_level = false;   // a pass per depth (a model) or one for the whole tree
@@ -39,6 +45,17 @@ struct DraftRequest {
   const TreeShape* shape = nullptr;  // kShape
   const CostCurve* cost = nullptr;   // kBudgeted
   double overhead_ms = 0;            // kBudgeted: what a step costs beside the verify pass
+  // kChain: the chain is no longer than draft_length() of the first position's entropy allows
+  // (tree/controller.h).
+  bool length_by_entropy = false;
+  // The controller, with the beta it has by now: which of a node's candidates stay (null: all). A
+  // sampled tree is drawn from what it leaves; a drafter with distributions of its own asks it for
+  // ranked trees too, and one with a trained head sets Candidates::uncertainty for it. Lookups by
+  // rank leave pruning to the budget.
+  const Pruning* pruning = nullptr;
+  // Of the answer: logits of a draft go through the same transform as the target's. The seed is 0
+  // here; who draws a draft asks Chance.
+  SamplingOptions sampling = {};
 };
 
 // What a verify pass found out, accepted or not: the target's logits after the root and every node.
@@ -71,8 +88,22 @@ class Drafter {
   // is judged before the answer is known. Nothing is kept of `rows` itself.
   virtual void observe(const VerifiedRows& rows) { static_cast<void>(rows); }
 
-  // Grows `tree` (empty on entry) beyond the text.
+  // Grows `tree` (empty on entry) beyond the text, choosing tokens by rank.
   virtual Status propose(const DraftRequest& request, DraftTree& tree) = 0;
+
+  // Draws `tree` from laws that are left in `proposals` (both empty on entry), where traits() says
+  // gives_proposals; for the verifiers of sampled trees. Each child comes from Proposals::draw of
+  // its parent, in order, and stays: what is decided (which node draws next, whether one more) is
+  // decided before the draw (MATH.md, section 4). With max_width 1 no node gets two children. Luck
+  // comes from `chance` alone. tree/sampled_tree.h does all of it for a drafter that can name a
+  // node's candidates. Must not allocate.
+  virtual Status propose_sampled(const DraftRequest& request, Chance& chance, DraftTree& tree,
+                                 Proposals& proposals) {
+    static_cast<void>(request), static_cast<void>(chance);
+    static_cast<void>(tree), static_cast<void>(proposals);
+    return Status(Code::kUnsupported, "the drafter " + std::string(traits().name) +
+                                          " cannot say which laws its tokens come from");
+  }
 };
 
 }  // namespace sapwood

@@ -13,12 +13,15 @@ namespace {
 class NoDrafter final : public Drafter {
  public:
   const DrafterTraits& traits() const override {
-    static const DrafterTraits kTraits{.name = "none"};
+    static const DrafterTraits kTraits{.name = "none", .gives_proposals = true};
     return kTraits;
   }
   Status start(std::span<const int32_t>, int) override { return Status::okay(); }
   void follow(std::span<const int32_t>) override {}
   Status propose(const DraftRequest&, DraftTree&) override { return Status::okay(); }
+  Status propose_sampled(const DraftRequest&, Chance&, DraftTree&, Proposals&) override {
+    return Status::okay();
+  }
 };
 
 }  // namespace

@@ -6,11 +6,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "draft/drafter.h"
+#include "tree/controller.h"
 
 namespace sapwood {
 
@@ -19,6 +21,18 @@ struct Candidate {
   float log_q;       // the drafter's own log probability
   float acceptance;  // predicted probability that the target picks it here
 };
+
+// In nats, of what comes next: one of the candidates or, with what their acceptances leave, none.
+inline float entropy(std::span<const Candidate> candidates) {
+  const auto term = [](float p) { return p > 0 ? -p * std::log(p) : 0.f; };
+  float left = 1;
+  float sum = 0;
+  for (const Candidate& candidate : candidates) {
+    left -= candidate.acceptance;
+    sum += term(candidate.acceptance);
+  }
+  return sum + term(left);
+}
 
 // Holds the scratch of growing; made once, allocates nothing later.
 class TreeGrower {
@@ -40,8 +54,15 @@ class TreeGrower {
     switch (request.growth) {
       case Growth::kChain: {
         int node = DraftTree::kRoot;
-        while (tree.size() < max_nodes && tree.depth(node) < request.max_depth) {
-          if (expand_into(node, 1, expand) == 0) break;
+        int length = std::min(max_nodes, request.max_depth);
+        while (tree.size() < length) {
+          const bool measured = request.length_by_entropy && node == DraftTree::kRoot;
+          const int found = expand_into(node, measured ? kMaxWidth : 1, expand);
+          if (found == 0) break;
+          if (measured) {
+            const std::span<const Candidate> all(candidates_of(node), static_cast<size_t>(found));
+            length = std::min(length, draft_length(entropy(all)));
+          }
           node = add(tree, node, 0, added);
         }
         break;

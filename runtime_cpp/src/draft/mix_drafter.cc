@@ -22,7 +22,7 @@ MixDrafter::MixDrafter(const NgramTable* saved)
       successor_of_(static_cast<size_t>(DraftTree::kCapacity + 1) * TreeGrower::kMaxWidth) {}
 
 const DrafterTraits& MixDrafter::traits() const {
-  static const DrafterTraits kTraits{.name = "mix"};
+  static const DrafterTraits kTraits{.name = "mix", .gives_proposals = true};
   return kTraits;
 }
 
@@ -143,34 +143,28 @@ MixDrafter::Context MixDrafter::context_at(int node) const {
   return node == DraftTree::kRoot ? present() : context_of_[node];
 }
 
-Status MixDrafter::propose(const DraftRequest& request, DraftTree& tree) {
-  const auto contexts_of = [this](int node) {
-    return successor_of_.data() + static_cast<size_t>(node + 1) * TreeGrower::kMaxWidth;
-  };
-  const auto expand = [&](int node, std::span<Candidate> out) {
-    Guesses guesses;
-    const int n = std::min(guess(context_at(node), guesses), static_cast<int>(out.size()));
-    float all = 0;
-    for (int i = 0; i < n; ++i) all += guesses[i].acceptance;
-    const float kept = std::min(static_cast<float>(kept_at_depth(tree.depth(node) + 1)),
-                                all > 0 ? kMostTogether / all : 1.f);
-    for (int i = 0; i < n; ++i) {
-      const float acceptance = guesses[i].acceptance * kept;
-      out[i] = {guesses[i].token, std::log(std::max(guesses[i].probability, 1e-9f)), acceptance};
-      contexts_of(node)[i] = guesses[i].then;
-    }
-    return n;
-  };
-  const auto added = [&](int node, int rank) {
-    const int parent = tree.parent(node);
-    const Context above = context_at(parent);
-    const int32_t token = tree.token(node);
-    NgramDrafter::Context ngram = contexts_of(parent)[rank];
-    if (ngram.matched == 0) ngram = ngram_.advance(above.ngram, token);
-    context_of_[node] = {ngram, above.successor.then(token)};
-  };
-  grower_.grow(request, expand, added, tree);
-  return Status::okay();
+int MixDrafter::look_up(const DraftTree& tree, int node, std::span<Candidate> out) {
+  Guesses guesses;
+  const int n = std::min(guess(context_at(node), guesses), static_cast<int>(out.size()));
+  float all = 0;
+  for (int i = 0; i < n; ++i) all += guesses[i].acceptance;
+  const float kept = std::min(static_cast<float>(kept_at_depth(tree.depth(node) + 1)),
+                              all > 0 ? kMostTogether / all : 1.f);
+  for (int i = 0; i < n; ++i) {
+    const float acceptance = guesses[i].acceptance * kept;
+    out[i] = {guesses[i].token, std::log(std::max(guesses[i].probability, 1e-9f)), acceptance};
+    contexts_of(node)[i] = guesses[i].then;
+  }
+  return n;
+}
+
+void MixDrafter::added(const DraftTree& tree, int node, int rank) {
+  const int parent = tree.parent(node);
+  const Context above = context_at(parent);
+  const int32_t token = tree.token(node);
+  NgramDrafter::Context ngram = contexts_of(parent)[rank];
+  if (ngram.matched == 0) ngram = ngram_.advance(above.ngram, token);
+  context_of_[node] = {ngram, above.successor.then(token)};
 }
 
 }  // namespace sapwood

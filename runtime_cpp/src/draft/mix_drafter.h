@@ -14,7 +14,7 @@
 
 namespace sapwood {
 
-class MixDrafter final : public Drafter {
+class MixDrafter final : public LookupDrafter {
  public:
   static constexpr int kMaxDepthLearnt = 16;  // deeper nodes share the last one's correction
 
@@ -25,7 +25,6 @@ class MixDrafter final : public Drafter {
   Status start(std::span<const int32_t> tokens, int max_tokens) override;
   void follow(std::span<const int32_t> tokens) override;
   void observe(const VerifiedRows& rows) override;
-  Status propose(const DraftRequest& request, DraftTree& tree) override;
 
   const NgramDrafter& ngram() const { return ngram_; }
   const SuccessorDrafter& successor() const { return successor_; }
@@ -51,6 +50,12 @@ class MixDrafter final : public Drafter {
     double prior = 0;  // sum of what the larger source said
   };
 
+  int look_up(const DraftTree& tree, int node, std::span<Candidate> out) override;
+  void added(const DraftTree& tree, int node, int rank) override;
+  NgramDrafter::Context* contexts_of(int node) {
+    return successor_of_.data() + static_cast<size_t>(node + 1) * TreeGrower::kMaxWidth;
+  }
+
   Context present() const { return {ngram_.present(), successor_.present()}; }
   Context context_at(int node) const;
   int guess(const Context& context, Guesses& guesses) const;
@@ -59,7 +64,6 @@ class MixDrafter final : public Drafter {
 
   NgramDrafter ngram_;
   SuccessorDrafter successor_;
-  TreeGrower grower_;
   std::vector<Cell> opinions_;  // [band of the n-gram's][band of the successor's]
   struct Promise {
     double promised = 0;

@@ -12,7 +12,7 @@ constexpr double kMostTogether = 0.98;
 }  // namespace
 
 const DrafterTraits& NgramDrafter::traits() const {
-  static const DrafterTraits kTraits{.name = "ngram"};
+  static const DrafterTraits kTraits{.name = "ngram", .gives_proposals = true};
   return kTraits;
 }
 
@@ -103,30 +103,22 @@ int NgramDrafter::guess(const Context& context, int width, Guesses& guesses) con
   return std::min(n, width);
 }
 
-Status NgramDrafter::propose(const DraftRequest& request, DraftTree& tree) {
-  if (!automaton_.has_value()) {
-    return Status(Code::kInternal, "the n-gram drafter was asked before it was given a text");
+int NgramDrafter::look_up(const DraftTree&, int node, std::span<Candidate> out) {
+  if (!automaton_.has_value()) return 0;  // before start() there is no text to draft from
+  Guesses guesses;
+  const Context context = node == DraftTree::kRoot ? present() : context_of_[node];
+  const int n = guess(context, static_cast<int>(out.size()), guesses);
+  for (int i = 0; i < n; ++i) {
+    const Guess& guess = guesses[i];
+    out[i] = {guess.token, static_cast<float>(std::log(guess.probability)),
+              static_cast<float>(guess.acceptance)};
+    contexts_of(node)[i] = guess.then;
   }
-  const auto contexts_of = [this](int node) {
-    return successor_.data() + static_cast<size_t>(node + 1) * TreeGrower::kMaxWidth;
-  };
-  const auto expand = [&](int node, std::span<Candidate> out) {
-    Guesses guesses;
-    const Context context = node == DraftTree::kRoot ? present() : context_of_[node];
-    const int n = guess(context, static_cast<int>(out.size()), guesses);
-    for (int i = 0; i < n; ++i) {
-      const Guess& guess = guesses[i];
-      out[i] = {guess.token, static_cast<float>(std::log(guess.probability)),
-                static_cast<float>(guess.acceptance)};
-      contexts_of(node)[i] = guess.then;
-    }
-    return n;
-  };
-  const auto added = [&](int node, int rank) {
-    context_of_[node] = contexts_of(tree.parent(node))[rank];
-  };
-  grower_.grow(request, expand, added, tree);
-  return Status::okay();
+  return n;
+}
+
+void NgramDrafter::added(const DraftTree& tree, int node, int rank) {
+  context_of_[node] = contexts_of(tree.parent(node))[rank];
 }
 
 }  // namespace sapwood

@@ -13,13 +13,12 @@
 #include <optional>
 
 #include "draft/acceptance_table.h"
-#include "draft/drafter.h"
-#include "draft/growth.h"
+#include "draft/lookup_drafter.h"
 #include "draft/suffix_automaton.h"
 
 namespace sapwood {
 
-class NgramDrafter final : public Drafter {
+class NgramDrafter final : public LookupDrafter {
  public:
   static constexpr int kMaxTokens = 1 << 16;  // remembered at most; older text is forgotten
   static constexpr int kMaxContexts = 8;      // suffixes looked at, longest first
@@ -42,7 +41,6 @@ class NgramDrafter final : public Drafter {
   const DrafterTraits& traits() const override;
   Status start(std::span<const int32_t> tokens, int max_tokens) override;
   void follow(std::span<const int32_t> tokens) override;
-  Status propose(const DraftRequest& request, DraftTree& tree) override;
 
   Context present() const;
   // The longest context that `token` after `context` is known to match; for tokens that another
@@ -54,9 +52,14 @@ class NgramDrafter final : public Drafter {
   const AcceptanceTable& acceptance() const { return acceptance_; }
 
  private:
+  int look_up(const DraftTree& tree, int node, std::span<Candidate> out) override;
+  void added(const DraftTree& tree, int node, int rank) override;
+  Context* contexts_of(int node) {
+    return successor_.data() + static_cast<size_t>(node + 1) * TreeGrower::kMaxWidth;
+  }
+
   std::optional<SuffixAutomaton> automaton_;
   AcceptanceTable acceptance_;
-  TreeGrower grower_;
   std::array<Context, DraftTree::kCapacity> context_of_;  // by node
   std::vector<Context> successor_;  // [node + 1][kMaxWidth], the contexts of a node's candidates
 };

@@ -37,7 +37,7 @@ SuccessorDrafter::SuccessorDrafter(const NgramTable* saved) : calibration_(kFirs
 }
 
 const DrafterTraits& SuccessorDrafter::traits() const {
-  static const DrafterTraits kTraits{.name = "successor"};
+  static const DrafterTraits kTraits{.name = "successor", .gives_proposals = true};
   return kTraits;
 }
 
@@ -108,24 +108,18 @@ int SuccessorDrafter::guess(const Context& context, Guesses& guesses) const {
   return n;
 }
 
-Status SuccessorDrafter::propose(const DraftRequest& request, DraftTree& tree) {
-  const auto expand = [&](int node, std::span<Candidate> out) {
-    Guesses guesses;
-    const Context context = node == DraftTree::kRoot ? present_ : context_of_[node];
-    const int n = std::min(guess(context, guesses), static_cast<int>(out.size()));
-    for (int i = 0; i < n; ++i) {
-      out[i] = {guesses[i].token, std::log(std::max(guesses[i].probability, 1e-9f)),
-                guesses[i].acceptance};
-    }
-    return n;
-  };
-  const auto added = [&](int node, int) {
-    const int parent = tree.parent(node);
-    const Context& above = parent == DraftTree::kRoot ? present_ : context_of_[parent];
-    context_of_[node] = above.then(tree.token(node));
-  };
-  grower_.grow(request, expand, added, tree);
-  return Status::okay();
+int SuccessorDrafter::look_up(const DraftTree&, int node, std::span<Candidate> out) {
+  Guesses guesses;
+  const int n = std::min(guess(context_at(node), guesses), static_cast<int>(out.size()));
+  for (int i = 0; i < n; ++i) {
+    out[i] = {guesses[i].token, std::log(std::max(guesses[i].probability, 1e-9f)),
+              guesses[i].acceptance};
+  }
+  return n;
+}
+
+void SuccessorDrafter::added(const DraftTree& tree, int node, int) {
+  context_of_[node] = context_at(tree.parent(node)).then(tree.token(node));
 }
 
 }  // namespace sapwood

@@ -7,14 +7,13 @@
 #include <array>
 
 #include "draft/calibration.h"
-#include "draft/drafter.h"
-#include "draft/growth.h"
+#include "draft/lookup_drafter.h"
 #include "draft/ngram_table.h"
 #include "draft/successor_table.h"
 
 namespace sapwood {
 
-class SuccessorDrafter final : public Drafter {
+class SuccessorDrafter final : public LookupDrafter {
  public:
   // The last two tokens of a text.
   struct Context {
@@ -38,7 +37,6 @@ class SuccessorDrafter final : public Drafter {
   Status start(std::span<const int32_t> tokens, int max_tokens) override;
   void follow(std::span<const int32_t> tokens) override;
   void observe(const VerifiedRows& rows) override;
-  Status propose(const DraftRequest& request, DraftTree& tree) override;
 
   Context present() const { return present_; }
   // The likeliest successors, by falling acceptance; returns how many.
@@ -48,10 +46,15 @@ class SuccessorDrafter final : public Drafter {
   const Calibration& calibration() const { return calibration_; }
 
  private:
+  int look_up(const DraftTree& tree, int node, std::span<Candidate> out) override;
+  void added(const DraftTree& tree, int node, int rank) override;
+  Context context_at(int node) const {
+    return node == DraftTree::kRoot ? present_ : context_of_[node];
+  }
+
   SuccessorTable table_;
   TopSelector selector_;
   Calibration calibration_;
-  TreeGrower grower_;
   Context present_;
   std::array<Context, DraftTree::kCapacity> context_of_;  // by node
 };

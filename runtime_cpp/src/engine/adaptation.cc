@@ -31,6 +31,17 @@ void Fallback::observe(int drafted, int accepted, int emitted) {
   failures_ = kFailures - 1;
 }
 
+std::optional<LengthRule> parse_length_rule(std::string_view name) {
+  for (const LengthRule rule : {LengthRule::kWindow, LengthRule::kEntropy}) {
+    if (name == length_rule_name(rule)) return rule;
+  }
+  return std::nullopt;
+}
+
+std::string_view length_rule_name(LengthRule rule) {
+  return rule == LengthRule::kWindow ? "window" : "entropy";
+}
+
 void ChainLength::start(int length, int longest) {
   *this = ChainLength();
   longest_ = std::max(longest, 1);

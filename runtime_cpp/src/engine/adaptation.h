@@ -1,11 +1,15 @@
 // Adapting how much is drafted to how it goes: MATH.md, section 7.
 //
-// For modes that have no budget (chain, fixed): a dynamic tree is sized by what it is expected to
-// bring, which goes down by itself when guesses fail.
+// Falling back and the length of chains are for modes that have no budget (chain, fixed): a dynamic
+// tree is sized by what it is expected to bring, which goes down by itself when guesses fail.
+// Everything here looks at finished steps only, so it may choose what the next one drafts under
+// every verifier.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <optional>
+#include <string_view>
 
 namespace sapwood {
 
@@ -35,6 +39,14 @@ class Fallback {
   int64_t soft_ = 0;
   int64_t hard_ = 0;
 };
+
+// What an adapting chain takes its length from.
+enum class LengthRule {
+  kWindow,   // the share of its guesses that was accepted lately: ChainLength
+  kEntropy,  // how certain the draft is at this position: draft_length(), tree/controller.h
+};
+std::optional<LengthRule> parse_length_rule(std::string_view name);  // "window", "entropy"
+std::string_view length_rule_name(LengthRule rule);
 
 // The length of a chain by the share of its guesses that was accepted lately: above kLonger one
 // more, below kShorter one less.
@@ -68,8 +80,10 @@ class BetaTuner {
   static constexpr int kWindow = 5;
   static constexpr double kTarget = 3.5;  // emitted tokens a step
   static constexpr double kRate = 0.1;
+  static constexpr double kLowest = 0.02;  // of beta, so that it can find its way back
+  static constexpr double kHighest = 1;
 
-  BetaTuner(double beta, double lowest, double highest);
+  explicit BetaTuner(double beta, double lowest = kLowest, double highest = kHighest);
   double beta() const { return beta_; }
   void observe(int emitted);
 

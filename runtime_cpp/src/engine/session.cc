@@ -41,6 +41,10 @@ double SessionStats::mean_accepted_length() const {
   return steps > 0 ? static_cast<double>(emitted_tokens) / static_cast<double>(steps) : 0;
 }
 
+double SessionStats::mean_draft_slots() const {
+  return steps > 0 ? static_cast<double>(drafted_tokens) / static_cast<double>(steps) : 0;
+}
+
 double SessionStats::tokens_per_second() const {
   return decode_seconds > 0 ? emitted_tokens / decode_seconds : 0;
 }
@@ -92,10 +96,10 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<Model> model,
     options.drafter = std::move(drafter).value();
   }
   const DrafterTraits& traits = options.drafter->traits();
-  if (!traits.deterministic) {
-    return Status(Code::kUnsupported,
-                  "the drafter " + std::string(traits.name) +
-                      " samples its tokens; this engine verifies trees chosen by rank");
+  if (!traits.deterministic && !traits.gives_proposals) {
+    return Status(Code::kUnsupported, "the drafter " + std::string(traits.name) +
+                                          " neither chooses its tokens by rank nor says which "
+                                          "laws it draws them from");
   }
   if (traits.needs_hidden_states) {
     return Status(Code::kUnsupported, "the drafter " + std::string(traits.name) +
@@ -132,6 +136,21 @@ Status Session::State::check(std::span<const int32_t> prompt,
   if (options.chain_length < 0 || options.fixed_nodes < 0) {
     return invalid("a chain and a fixed tree must have 0 or more nodes");
   }
+  if (options.verifier != Verifier::kTargetDraw && options.mode != Mode::kPlain) {
+    const std::string name(verifier_name(options.verifier));
+    const DrafterTraits& traits = drafter->traits();
+    if (!traits.gives_proposals) {
+      return invalid("the verifier " + name + " judges drawn drafts and the drafter " +
+                     std::string(traits.name) +
+                     " cannot say which laws its tokens come from; use target_draw");
+    }
+    if (options.verifier == Verifier::kBlock && options.mode == Mode::kFixed) {
+      return invalid(
+          "the verifier block judges chains and the mode fixed grows trees; use traversal or "
+          "rejection, or the mode chain or dynamic");
+    }
+  }
+  SAPWOOD_TRY(options.controller.check());
   return options.sampling.check();
 }
 
@@ -152,6 +171,8 @@ Status Session::State::start(std::span<const int32_t> prompt, const GenerateOpti
 
   stats = {};
   stats.mode = options.mode;
+  stats.verifier = options.verifier;
+  stats.beta = static_cast<double>(options.controller.beta_base);
   stats.prompt_tokens = static_cast<int>(prompt.size());
   stats.reused_prompt_tokens = static_cast<int>(reused);
   stats.tuned_costs = !measured_costs.empty();
@@ -164,6 +185,11 @@ Status Session::State::start(std::span<const int32_t> prompt, const GenerateOpti
   if (!filled.ok()) {
     if (filled.code() == Code::kCancelled) reason = StopReason::kCancelled;
     return filled;
+  }
+  controller = SoftPruning(options.controller);
+  beta = BetaTuner(stats.beta);
+  if (options.mode != Mode::kPlain && draws_drafts() && sampled == nullptr) {
+    sampled = std::make_unique<SampledVerification>(sampler.vocabulary_size());
   }
   fallback.start();
   chain_length.start(options.chain_length, max_nodes);

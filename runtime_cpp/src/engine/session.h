@@ -11,8 +11,11 @@
 //     print(tokens.value());
 //   }
 //
-// The text depends on the prompt, the sampling options and the seed, never on the mode, the drafter
-// or the budget. Not thread-safe, except for cancel().
+// With the verifier target_draw, and whenever decoding is greedy, the text depends on the prompt,
+// the sampling options and the seed, never on the mode, the drafter or the budget. The verifiers of
+// sampled drafts keep the law of the text, not the text: which of its draws comes at a seed depends
+// on what was drafted, and so on the mode, the drafter and what it has learnt. Not thread-safe,
+// except for cancel().
 #pragma once
 
 #include <cstdint>
@@ -23,12 +26,15 @@
 
 #include "base/status.h"
 #include "draft/drafter.h"
+#include "engine/adaptation.h"
 #include "engine/mode.h"
 #include "model/model.h"
 #include "tree/budget.h"
+#include "tree/controller.h"
 #include "tree/cost_grid.h"
 #include "tree/draft_tree.h"
 #include "verify/sampling.h"
+#include "verify/verifier.h"
 
 namespace sapwood {
 
@@ -52,8 +58,14 @@ struct GenerateOptions {
   std::vector<int32_t> eos_token_ids;  // emitted, and nothing after
   int chain_length = 4;                // kChain
   int fixed_nodes = 15;                // kFixed
+  // kRejection, kTraversal and (chains: kChain, kDynamic) kBlock judge drafts that are drawn, which
+  // the drafter must be able to do. Greedy decoding has nothing to draw: there all of them are
+  // target_draw.
+  Verifier verifier = Verifier::kTargetDraw;
+  ControllerOptions controller;  // what stays of a drafter's candidates, where it has laws of them
   bool adapt = false;  // kChain, kFixed: fall back where guesses fail, and choose the length of a
-                       // chain by how many come true (engine/adaptation.h)
+                       // chain by `length_rule`; the controller's beta follows the length of steps
+  LengthRule length_rule = LengthRule::kWindow;
 };
 
 enum class StopReason {
@@ -68,6 +80,7 @@ std::string_view stop_reason_name(StopReason reason);  // "none", "eos", "length
 
 struct SessionStats {
   Mode mode = Mode::kPlain;
+  Verifier verifier = Verifier::kTargetDraw;
   int prompt_tokens = 0;
   int reused_prompt_tokens = 0;  // of these, already in the cache
   int emitted_tokens = 0;
@@ -77,13 +90,16 @@ struct SessionStats {
   int64_t accepted_tokens = 0;  // drafted ones that were emitted
   int64_t soft_fallbacks = 0;   // steps that drafted a chain because the one before failed
   int64_t hard_fallbacks = 0;   // cool-downs without drafting
-  int peak_kv_slots = 0;
-  double prefill_seconds = 0;  // start(): all prompt tokens but the last, which is the first root
-  double decode_seconds = 0;   // step()
-  double draft_seconds = 0;    // part of decode_seconds: growing trees, learning from what came
-  bool tuned_costs = false;    // the budget started from measurements of this device
+  int peak_kv_slots = 0;        // text and draft
+  int peak_draft_slots = 0;     // the most a step held beyond the text: its draft's nodes
+  double beta = 0;              // the controller's, by now
+  double prefill_seconds = 0;   // start(): all prompt tokens but the last, which is the first root
+  double decode_seconds = 0;    // step()
+  double draft_seconds = 0;     // part of decode_seconds: growing trees, learning from what came
+  bool tuned_costs = false;     // the budget started from measurements of this device
 
   double mean_accepted_length() const;  // emitted tokens a step; 0 before the first
+  double mean_draft_slots() const;      // held beyond the text, a step
   double tokens_per_second() const;
   double prompt_tokens_per_second() const;
 };

@@ -11,8 +11,11 @@
 #include "engine/session.h"
 #include "memory/kv_slot_bitmap.h"
 #include "memory/kv_store.h"
+#include "tree/proposals.h"
+#include "tree/pruning.h"
 #include "tree/row_layout.h"
 #include "verify/target_draw.h"
+#include "verify/workspace.h"
 
 namespace sapwood {
 
@@ -21,6 +24,13 @@ using EngineClock = std::chrono::steady_clock;
 inline double seconds_since(EngineClock::time_point begin) {
   return std::chrono::duration<double>(EngineClock::now() - begin).count();
 }
+
+// What drawing and judging a sampled tree needs beside the rest.
+struct SampledVerification {
+  explicit SampledVerification(int vocabulary) : workspace(vocabulary) {}
+  Proposals proposals;
+  VerifyWorkspace workspace;
+};
 
 struct Session::State {
   State(std::shared_ptr<Model> the_model, SessionOptions options, std::unique_ptr<KvStore> store);
@@ -35,9 +45,17 @@ struct Session::State {
     return generate.adapt && (generate.mode == Mode::kChain || generate.mode == Mode::kFixed);
   }
 
+  bool judges_draws() const {  // with another verifier than target_draw
+    return generate.verifier != Verifier::kTargetDraw && generate.mode != Mode::kPlain &&
+           !generate.sampling.greedy();
+  }
+  bool draws_drafts() const { return judges_draws() || !drafter->traits().deterministic; }
+
   // The parts of a step, in this order.
   Status draft();
+  Status propose(const DraftRequest& request);
   Status verify(std::span<const int32_t> slots, double& pass_seconds);
+  Status judge(std::span<const float> rows, const VerifyLimits& limits);
   Status commit(std::span<const int32_t> slots);
   void learn(size_t text_before);  // drafter and adaptation, from what the step found out
   StopReason reason_after_step() const;
@@ -70,8 +88,15 @@ struct Session::State {
 
   GenerateOptions generate;
   TreeShape shape;
-  Fallback fallback;  // these two where generate.adapt says so
+  SoftPruning controller{ControllerOptions()};
+  Fallback fallback;  // these three where generate.adapt says so
   ChainLength chain_length;
+  BetaTuner beta{ControllerOptions().beta_base};
+  std::unique_ptr<SampledVerification> sampled;  // made when an answer first needs it
+  // Steps of all answers that drew a draft. Each has random numbers of its own: if two answers with
+  // one seed shared them, what the drafter learnt from the first would know the second's luck, and
+  // the second's law would be another.
+  uint64_t drawn_steps = 0;
   bool running = false;  // start() succeeded and no step failed since
   StopReason reason = StopReason::kNone;
   SessionStats stats;

@@ -3,6 +3,8 @@
 #include <string>
 
 #include "engine/session_state.h"
+#include "verify/chance.h"
+#include "verify/verify_sampled.h"
 
 namespace sapwood {
 namespace {
@@ -60,6 +62,8 @@ Result<std::span<const int32_t>> Session::State::step() {
 
 Status Session::State::draft() {
   tree.clear();
+  if (sampled != nullptr) sampled->proposals.clear();
+  if (draws_drafts()) ++drawn_steps;
   DraftRequest request;
   // A step emits one token more than it accepts, so a deeper tree could not be used up; this also
   // keeps every node's position inside the context.
@@ -72,8 +76,11 @@ Status Session::State::draft() {
       return Status::okay();
     case Mode::kChain:
       request.growth = Growth::kChain;
-      request.max_nodes =
-          std::min(request.max_nodes, adapts() ? chain_length.length() : generate.chain_length);
+      request.length_by_entropy = adapts() && generate.length_rule == LengthRule::kEntropy;
+      if (!request.length_by_entropy) {
+        request.max_nodes =
+            std::min(request.max_nodes, adapts() ? chain_length.length() : generate.chain_length);
+      }
       break;
     case Mode::kFixed:
       request.growth = Growth::kShape;
@@ -86,12 +93,27 @@ Status Session::State::draft() {
       break;
   }
   if (request.max_nodes < 1 || request.max_depth < 1) return Status::okay();
-  SAPWOOD_TRY(drafter->propose(request, tree));
+  if (generate.verifier == Verifier::kBlock && draws_drafts()) request.max_width = 1;
+  request.pruning = &controller;
+  request.sampling = generate.sampling;
+  request.sampling.seed = 0;
+  return propose(request);
+}
+
+Status Session::State::propose(const DraftRequest& request) {
+  if (draws_drafts()) {
+    CounterChance chance(generate.sampling.seed, RandomStream::kDraft, drawn_steps);
+    SAPWOOD_TRY(drafter->propose_sampled(request, chance, tree, sampled->proposals));
+  } else {
+    SAPWOOD_TRY(drafter->propose(request, tree));
+  }
   if (tree.size() > request.max_nodes || tree.max_depth() > request.max_depth) {
     return Status(Code::kInternal, "the drafter " + std::string(drafter->traits().name) +
                                        " grew a larger tree than it was asked for");
   }
-  return Status::okay();
+  return judges_draws()
+             ? check_fit(generate.verifier, TreeOrigin::kSampled, tree, &sampled->proposals)
+             : Status::okay();
 }
 
 Status Session::State::verify(std::span<const int32_t> slots, double& pass_seconds) {
@@ -100,8 +122,19 @@ Status Session::State::verify(std::span<const int32_t> slots, double& pass_secon
   const EngineClock::time_point begin = EngineClock::now();
   SAPWOOD_TRY(model->forward(batch, *kv, rows));
   pass_seconds = seconds_since(begin);
-  return target_draw(tree, rows, sampler, static_cast<uint64_t>(stats.emitted_tokens),
-                     {tokens_left(), generate.eos_token_ids}, verdict);
+  const VerifyLimits limits{tokens_left(), generate.eos_token_ids};
+  if (judges_draws()) return judge(rows, limits);
+  return target_draw(tree, rows, sampler, static_cast<uint64_t>(stats.emitted_tokens), limits,
+                     verdict);
+}
+
+Status Session::State::judge(std::span<const float> rows, const VerifyLimits& limits) {
+  CounterChance chance(generate.sampling.seed, RandomStream::kAcceptance, drawn_steps);
+  LogitLaws laws(tree, rows, sampler);
+  SAPWOOD_TRY(verify_sampled(generate.verifier, {tree, sampled->proposals}, laws, chance, limits,
+                             sampled->workspace, verdict));
+  for (const int32_t token : verdict.emitted) sampler.push(token);
+  return Status::okay();
 }
 
 // One transaction. Planned: the root and all emitted tokens but the last stay in the cache, which
@@ -133,10 +166,16 @@ Status Session::State::commit(std::span<const int32_t> slots) {
   stats.drafted_tokens += tree.size();
   stats.accepted_tokens += static_cast<int64_t>(verdict.accepted.size());
   stats.peak_kv_slots = bitmap.peak();
+  stats.peak_draft_slots = std::max(stats.peak_draft_slots, tree.size());
   return Status::okay();
 }
 
 void Session::State::learn(size_t text_before) {
+  if (generate.adapt) {
+    beta.observe(static_cast<int>(verdict.emitted.size()));
+    stats.beta = beta.beta();
+    controller.set_beta(static_cast<float>(stats.beta));
+  }
   if (adapts()) {
     const int accepted = static_cast<int>(verdict.accepted.size());
     fallback.observe(tree.size(), accepted, static_cast<int>(verdict.emitted.size()));

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -16,6 +17,9 @@ struct Candidates {
   std::span<const int32_t> tokens;  // by falling probability, the lower id first among equals
   std::span<const float> log_q;     // natural logarithms, normalised over the whole distribution
   float entropy = 0;                // of the whole distribution, in nats
+  // What a trained head says of this position (tree/controller.h), in [0, 1]; without it pruning
+  // goes by the entropy.
+  std::optional<float> uncertainty = std::nullopt;
   int size() const { return static_cast<int>(tokens.size()); }
 };
 

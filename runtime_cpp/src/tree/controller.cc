@@ -38,6 +38,13 @@ float entropy_uncertainty(float entropy, const ControllerOptions& options) {
   return std::clamp(a, 0.f, 1.f);
 }
 
+float uncertainty_of(const Candidates& candidates, const ControllerOptions& options) {
+  return candidates.uncertainty ? std::clamp(*candidates.uncertainty, 0.f, 1.f)
+                                : entropy_uncertainty(candidates.entropy, options);
+}
+
+int draft_length(float entropy) { return entropy < 0.5f ? 8 : entropy < 1.f ? 4 : 1; }
+
 float prune_ratio(float uncertainty, const ControllerOptions& options) {
   return std::clamp(options.beta_base * (1.f - uncertainty), options.rho_min, options.rho_max);
 }

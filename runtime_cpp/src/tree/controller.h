@@ -31,7 +31,14 @@ struct ControllerOptions {
 // a = clip((H - entropy_low) / (entropy_high - entropy_low), 0, 1), H in nats.
 float entropy_uncertainty(float entropy, const ControllerOptions& options);
 
+// What the candidates' head says, or else the entropy rule.
+float uncertainty_of(const Candidates& candidates, const ControllerOptions& options);
+
 float prune_ratio(float uncertainty, const ControllerOptions& options);
+
+// How many tokens to draft at most where the draft's law has this entropy in nats: 8 below 0.5, 4
+// below 1.0, else 1 (MATH.md, section 7).
+int draft_length(float entropy);
 
 // a = sigmoid(w2 . relu(W1 h + b1) + b2), trained to predict 1 - sum of min(p, q).
 class UncertaintyHead {

@@ -28,21 +28,6 @@ class Nothing final : public Pruning {
   const int width_;
 };
 
-class Soft final : public Pruning {
- public:
-  explicit Soft(const ControllerOptions& options) : options_(options) {}
-  std::string_view name() const override { return "soft"; }
-  int select(const DraftTree&, int, const Candidates& candidates,
-             std::span<int> kept) const override {
-    const float ratio = prune_ratio(entropy_uncertainty(candidates.entropy, options_), options_);
-    return keep_first(soft_truncate(candidates, ratio, options_.max_tree_width).kept, candidates,
-                      kept);
-  }
-
- private:
-  const ControllerOptions options_;
-};
-
 class Epsilon final : public Pruning {
  public:
   Epsilon(float epsilon, int width) : log_epsilon_(std::log(epsilon)), width_(width) {}
@@ -162,10 +147,17 @@ constexpr std::array<float, 4> kAutoregressiveHead = {0.72f, 0.11f, 0.05f, 0.03f
 
 }  // namespace
 
+int SoftPruning::select(const DraftTree&, int, const Candidates& candidates,
+                        std::span<int> kept) const {
+  const float ratio = prune_ratio(uncertainty_of(candidates, options_), options_);
+  return keep_first(soft_truncate(candidates, ratio, options_.max_tree_width).kept, candidates,
+                    kept);
+}
+
 std::unique_ptr<Pruning> no_pruning(int width) { return std::make_unique<Nothing>(width); }
 
 std::unique_ptr<Pruning> soft_pruning(const ControllerOptions& options) {
-  return std::make_unique<Soft>(options);
+  return std::make_unique<SoftPruning>(options);
 }
 
 std::unique_ptr<Pruning> epsilon_pruning(float epsilon, int width) {

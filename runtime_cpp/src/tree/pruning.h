@@ -29,10 +29,26 @@ class Pruning {
                      std::span<int> kept) const = 0;
 };
 
+// The controller: soft truncation at the prune ratio of the node's uncertainty, by a trained head
+// where the candidates bring its word, else by their entropy.
+class SoftPruning final : public Pruning {
+ public:
+  explicit SoftPruning(const ControllerOptions& options) : options_(options) {}
+  std::string_view name() const override { return "soft"; }
+  int select(const DraftTree& tree, int node, const Candidates& candidates,
+             std::span<int> kept) const override;
+
+  // Between steps: the share pruned where the drafter is certain.
+  void set_beta(float beta) { options_.beta_base = beta; }
+  const ControllerOptions& options() const { return options_; }
+
+ private:
+  ControllerOptions options_;
+};
+
 // Everything, up to a width.
 std::unique_ptr<Pruning> no_pruning(int width);
 
-// The controller with its entropy rule: soft truncation at the prune ratio of the node's entropy.
 std::unique_ptr<Pruning> soft_pruning(const ControllerOptions& options);
 
 // q(x) >= epsilon * largest q (the "epsilon" or min-p rule), epsilon in (0, 1].

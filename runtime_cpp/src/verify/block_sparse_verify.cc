@@ -5,11 +5,9 @@
 #include <cmath>
 #include <string>
 
-#include "verify/block.h"
 #include "verify/chance.h"
 #include "verify/node_laws.h"
-#include "verify/rejection.h"
-#include "verify/traversal.h"
+#include "verify/verify_sampled.h"
 
 namespace sapwood {
 namespace {
@@ -132,10 +130,8 @@ Status BlockSparseVerifier::verify(const BlockSparseTree& input, const BlockSpar
     LogitLaws laws(tree_, input.target_logits, sampler_);
     CounterChance chance(options.seed, RandomStream::kAcceptance, options.position);
     const SampledDraft draft{tree_, proposals_};
-    const auto run = options.verifier == Verifier::kRejection ? &rejection
-                     : options.verifier == Verifier::kBlock   ? &block
-                                                              : &traversal;
-    SAPWOOD_TRY(run(draft, laws, chance, limits, workspace_, verdict_));
+    SAPWOOD_TRY(
+        verify_sampled(options.verifier, draft, laws, chance, limits, workspace_, verdict_));
   }
   *accepted_length = static_cast<int32_t>(verdict_.accepted.size());
   std::fill_n(new_kv_indices, input.rows - 1, -1);

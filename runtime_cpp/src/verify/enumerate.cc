@@ -7,12 +7,11 @@
 
 #include "tree/candidates.h"
 #include "tree/sampled_tree.h"
-#include "verify/block.h"
 #include "verify/branching.h"
+#include "verify/masked_laws.h"
 #include "verify/node_laws.h"
-#include "verify/rejection.h"
 #include "verify/target_draw.h"
-#include "verify/traversal.h"
+#include "verify/verify_sampled.h"
 
 namespace sapwood {
 namespace {
@@ -27,32 +26,6 @@ Path text_of(const DraftTree& tree, int node) {
   for (int i = 0; i < depth; ++i) text.push_back(tree.token(path[i]));
   return text;
 }
-
-// The ablation of MATH.md, section 4: p conditioned on the tokens that the proposal kept.
-class MaskedLaws final : public NodeLaws {
- public:
-  MaskedLaws(NodeLaws& inner, const Proposals& proposals) : inner_(inner), proposals_(proposals) {}
-
-  Result<TokenLaw> at(int node) override {
-    Result<TokenLaw> law = inner_.at(node);
-    const Proposals::View proposal = proposals_.at(node);
-    if (!law.ok() || proposal.size() == 0) return law;
-    tokens_.assign(proposal.tokens.begin(), proposal.tokens.end());
-    std::sort(tokens_.begin(), tokens_.end());
-    log_p_.clear();
-    for (const int32_t token : tokens_) log_p_.push_back(law.value().log_probability(token));
-    const float largest = *std::max_element(log_p_.begin(), log_p_.end());
-    if (largest == -INFINITY) return law;  // nothing kept can come out
-    for (float& log_p : log_p_) log_p -= largest;
-    return TokenLaw{tokens_, log_p_};
-  }
-
- private:
-  NodeLaws& inner_;
-  const Proposals& proposals_;
-  std::vector<int32_t> tokens_;
-  std::vector<float> log_p_;
-};
 
 // One step on a tiny model; all that a branch needs, made once.
 class Enumeration {
@@ -105,7 +78,7 @@ class Enumeration {
         return Expansion{found.value(), 0.9f - 0.6f * a};
       };
       SAPWOOD_TRY(grower_.grow({step_.max_nodes, step_.max_depth, step_.max_children},
-                               *step_.pruning, expand, chance, tree_, proposals_));
+                               step_.pruning, expand, chance, tree_, proposals_));
       if (step_.ablation == Ablation::kDropByProbability) drop_unlikely();
       return Status::okay();
     }
@@ -213,21 +186,14 @@ class Enumeration {
                                                                : static_cast<NodeLaws&>(laws);
     const VerifyLimits limits{DraftTree::kCapacity, {}};
     const SampledDraft draft{tree_, proposals_};
-    switch (step_.verifier) {
-      case Verifier::kTargetDraw:
-        return target_draw_walk(tree_, limits, verdict_, [&](int node, size_t) -> Result<int32_t> {
-          const Result<TokenLaw> law = seen.at(node);
-          if (!law.ok()) return law.status();
-          return chance.choose(probabilities(law.value(), model_.vocabulary()));
-        });
-      case Verifier::kRejection:
-        return rejection(draft, seen, chance, limits, workspace_, verdict_);
-      case Verifier::kBlock:
-        return block(draft, seen, chance, limits, workspace_, verdict_);
-      case Verifier::kTraversal:
-        return traversal(draft, seen, chance, limits, workspace_, verdict_);
+    if (step_.verifier != Verifier::kTargetDraw) {
+      return verify_sampled(step_.verifier, draft, seen, chance, limits, workspace_, verdict_);
     }
-    return Status(Code::kInternal, "no such verifier");
+    return target_draw_walk(tree_, limits, verdict_, [&](int node, size_t) -> Result<int32_t> {
+      const Result<TokenLaw> law = seen.at(node);
+      if (!law.ok()) return law.status();
+      return chance.choose(probabilities(law.value(), model_.vocabulary()));
+    });
   }
 
   const EnumeratedStep& step_;

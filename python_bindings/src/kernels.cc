@@ -2,6 +2,7 @@
 
 #include "kernels/kernels.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "bindings.h"
@@ -118,6 +119,41 @@ const KernelTable& find_table(std::string_view name) {
   raise_invalid("this machine cannot run kernels \"" + std::string(name) + "\"");
 }
 
+std::vector<int> row_counts(std::span<const RowBlock> blocks) {
+  std::vector<int> rows;
+  for (const RowBlock& block : blocks) rows.push_back(block.rows);
+  return rows;
+}
+
+std::vector<int> rows_by_plan(const RowPlan& plan, std::span<const RowBlock> blocks) {
+  std::vector<int> rows;
+  for (int left = 1; left <= RowPlan::kRows; ++left) rows.push_back(blocks[plan.block(left)].rows);
+  return rows;
+}
+
+std::vector<int> measured_plan(const KernelTable& table, std::string_view format_name) {
+  const std::optional<LinearFormat> format = parse_linear_format(format_name);
+  if (!format) raise_invalid("unknown weight format \"" + std::string(format_name) + "\"");
+  return rows_by_plan(measured_row_plan(table, *format), table.row_blocks);
+}
+
+// blocks by rising rows, the first of one; each of one panel, which says nothing about the plan.
+std::vector<int> cheapest_plan(const std::vector<int>& rows, const std::vector<double>& costs) {
+  std::vector<RowBlock> blocks;
+  for (const int count : rows) {
+    if (count < 1 || count > RowPlan::kRows) raise_invalid("a block has 1 to 64 rows");
+    blocks.push_back({static_cast<uint8_t>(count), 1});
+  }
+  if (rows.empty() || rows.front() != 1 || !std::is_sorted(rows.begin(), rows.end()) ||
+      rows.size() > 255 || costs.size() != rows.size()) {
+    raise_invalid("blocks must rise from 1 row, at most 255 of them, each with a cost");
+  }
+  for (const double cost : costs) {
+    if (!(cost > 0)) raise_invalid("a block's cost must be above 0");
+  }
+  return rows_by_plan(RowPlan::cheapest(blocks, costs), blocks);
+}
+
 }  // namespace
 
 void bind_kernels(nb::module_& module) {
@@ -135,6 +171,12 @@ void bind_kernels(nb::module_& module) {
   nb::class_<KernelTable>(module, "KernelTable",
                           "The kernels of one instruction set. All give the same bits.")
       .def_prop_ro("name", [](const KernelTable& self) { return std::string(self.name); })
+      .def_prop_ro(
+          "row_blocks", [](const KernelTable& self) { return row_counts(self.row_blocks); },
+          "Rows of the blocks that linear layers have loops for, rising from 1.")
+      .def("row_plan", &measured_plan, nb::arg("format"),
+           "For 1, 2, ... 64 rows left, the rows of the block they begin with: what is cheapest on "
+           "this machine for weights of this format. Measured when first asked for.")
       .def(
           "linear", &run_linear, nb::arg("weights"), nb::arg("x"),
           "x [rows, inputs] in float32 -> [rows, outputs]; x is quantised to int8 by groups of 32.")
@@ -175,6 +217,8 @@ void bind_kernels(nb::module_& module) {
           },
           nb::arg("logits"), "Natural logarithms, [n] -> [n].");
 
+  module.def("cheapest_row_plan", &cheapest_plan, nb::arg("rows"), nb::arg("costs"),
+             "The block that 1, 2, ... 64 rows begin with, if a block of rows[i] costs costs[i].");
   module.def(
       "runnable_kernels",
       [] {

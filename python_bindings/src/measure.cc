@@ -76,6 +76,9 @@ void bind_measure(nb::module_& module) {
       .def(
           "int8_peak", [](ModelCost& self) { return int8_peak(self.team()); }, Unlocked(),
           "int8 multiply-accumulates a second between registers, in the kernels in use.")
+      .def(
+          "barrier_seconds", [](ModelCost& self) { return barrier_seconds(self.team()); },
+          Unlocked(), "Seconds of a barrier that all threads come to at once.")
       .def_prop_ro("linear_bytes", &ModelCost::linear_bytes)
       .def_prop_ro("linear_multiplies", &ModelCost::linear_multiplies);
 }

@@ -114,6 +114,26 @@ def test_a_row_has_the_same_bits_beside_any_others_on_any_kernels(name: str) -> 
             assert kernels.linear(layer, x[:rows]).tobytes() == reference[:rows].tobytes()
 
 
+def test_rows_are_taken_in_the_cheapest_blocks() -> None:
+    plan = _runtime.cheapest_row_plan([1, 2, 4, 8], [1.0, 1.5, 2.0, 5.0])
+    assert plan[:9] == [1, 2, 2, 4, 4, 4, 4, 4, 4]
+    assert len(plan) == 64
+    with pytest.raises(SapwoodError, match="above 0"):
+        _runtime.cheapest_row_plan([1], [0.0])
+    with pytest.raises(SapwoodError, match="rise from 1"):
+        _runtime.cheapest_row_plan([2], [1.0])
+
+
+def test_the_measured_plan_uses_only_blocks_that_the_kernels_have(
+    table: _runtime.KernelTable,
+) -> None:
+    plan = table.row_plan("int4_g32_min")
+    assert set(plan) <= set(table.row_blocks)
+    assert all(rows <= left for left, rows in enumerate(plan, 1))
+    with pytest.raises(SapwoodError, match="unknown weight format"):
+        table.row_plan("int3")
+
+
 def test_rms_norm_and_log_softmax_are_what_they_are_called(table: _runtime.KernelTable) -> None:
     generator = np.random.default_rng(3)
     x = generator.standard_normal((3, 96), dtype=np.float32)

@@ -30,6 +30,7 @@ _FEATURES = (
     "asimddp",
     "i8mm",
 )
+_FORMATS = ("int4_g32", "int4_g32_min", "int4_g128", "int4_g128_min", "int8_g32")
 _PACKAGES = ("numpy", "tokenizers", "jinja2", "gguf", "safetensors", "onnxruntime", "onnx", "torch")
 
 
@@ -91,14 +92,17 @@ def _kernels(problems: list[str]) -> dict[str, Any]:
         from sapwood import _runtime
     except ImportError as error:
         problems.append(f"The compiled module cannot be loaded ({error}): run scripts/run again.")
-        return {"chosen": None, "runnable": []}
+        return {"chosen": None, "runnable": [], "row_plans": {}}
     runnable = _runtime.runnable_kernels()
     if runnable == ["scalar"]:
         problems.append(
             "Only the scalar kernels run on this processor; they are correct and slow. "
             "An x86-64 with AVX2 or a 64-bit Arm with dot products does better."
         )
-    return {"chosen": _runtime.active_kernels(), "runnable": runnable}
+    chosen = _runtime.active_kernels()
+    table = _runtime.kernels(chosen)
+    plans = {name: table.row_plan(name) for name in _FORMATS}
+    return {"chosen": chosen, "runnable": runnable, "row_plans": plans}
 
 
 def _memory(problems: list[str]) -> dict[str, int]:
@@ -141,6 +145,24 @@ def _existing_parent(path: Path) -> Path:
     return path
 
 
+def _by_plan(plans: dict[str, list[int]]) -> dict[str, list[str]]:
+    """Formats whose rows are taken alike, by how."""
+    names: dict[str, list[str]] = {}
+    for name, plan in plans.items():
+        text = ", ".join(_blocks(plan, rows) for rows in (4, 6, 8, 12, 16))
+        names.setdefault(text, []).append(name)
+    return names
+
+
+def _blocks(plan: list[int], rows: int) -> str:
+    """How a linear layer takes so many rows: ``12 as 8+4``."""
+    blocks, left = [], rows
+    while left:
+        blocks.append(plan[left - 1])
+        left -= blocks[-1]
+    return f"{rows} as {'+'.join(map(str, blocks))}"
+
+
 def _print(report: dict[str, Any]) -> None:
     console = output_console()
     cpu, memory = report["cpu"], report["memory"]
@@ -153,6 +175,8 @@ def _print(report: dict[str, Any]) -> None:
     kernels = report["kernels"]
     others = [name for name in kernels["runnable"] if name != kernels["chosen"]]
     table.add_row("kernels", f"{kernels['chosen']} (also {', '.join(others) or 'none'})")
+    for plan, names in _by_plan(kernels["row_plans"]).items():
+        table.add_row("row blocks", f"{plan} ({', '.join(names)})")
     table.add_row(
         "memory",
         f"{human_bytes(memory['available_bytes'])} available of "

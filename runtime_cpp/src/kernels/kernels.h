@@ -14,6 +14,7 @@
 #include "kernels/kv_layout.h"
 #include "kernels/linear.h"
 #include "kernels/row_batch.h"
+#include "kernels/row_plan.h"
 
 namespace sapwood {
 
@@ -31,6 +32,10 @@ struct AttentionShape {
 struct KernelTable {
   // "scalar", "avx2", "avx2-vnni", "avx512-vnni", "neon", "neon-dotprod" or "neon-i8mm"
   std::string_view name;
+
+  // The blocks of rows that linear and gated_linear have loops for, by rising rows; the first has
+  // one row. Which are used is the weights' plan (row_plan.h).
+  std::span<const RowBlock> row_blocks;
 
   // out = weight * x / sqrt(mean(x^2) + epsilon), for rows x[row * stride ...]; in place allowed.
   void (*rms_norm)(const float* x, int stride, const float* weight, float epsilon, int rows,

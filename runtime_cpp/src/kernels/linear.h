@@ -46,11 +46,14 @@ struct LinearFormat {
 std::optional<LinearFormat> parse_linear_format(std::string_view name);
 std::string_view linear_format_name(const LinearFormat& format);
 
+class RowPlan;  // row_plan.h
+
 struct LinearWeights {
   const uint8_t* data = nullptr;
   int outputs = 0;
   int inputs = 0;  // a multiple of format.group
   LinearFormat format;
+  const RowPlan* plan = nullptr;  // how rows are cut into blocks; null: the widest that fit
 
   int panels() const { return (outputs + kPanel - 1) / kPanel; }
   int groups() const { return inputs / format.group; }

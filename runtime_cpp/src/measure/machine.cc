@@ -45,4 +45,13 @@ double int8_peak(ThreadTeam& team) {
   return static_cast<double>(done.load()) / seconds;
 }
 
+double barrier_seconds(ThreadTeam& team) {
+  constexpr int kBarriers = 10000;
+  const Clock::time_point start = Clock::now();
+  team.run([&](int) {
+    for (int i = 0; i < kBarriers; ++i) team.barrier();
+  });
+  return seconds_since(start) / kBarriers;
+}
+
 }  // namespace sapwood

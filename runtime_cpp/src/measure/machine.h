@@ -16,4 +16,7 @@ double read_bandwidth(std::span<const uint8_t> memory, ThreadTeam& team);
 // use, over all members of the team. About ten milliseconds.
 double int8_peak(ThreadTeam& team);
 
+// Seconds that a barrier takes when all members come to it at once: the mean of ten thousand.
+double barrier_seconds(ThreadTeam& team);
+
 }  // namespace sapwood

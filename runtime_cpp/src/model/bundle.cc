@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/json.h"
+#include "kernels/kernels.h"
 #include "model/tensors.h"
 
 namespace sapwood {
@@ -133,6 +134,7 @@ LinearWeights Bundle::linear(std::string_view name) const {
   weights.outputs = entry.outputs;
   weights.inputs = entry.inputs;
   weights.format = *entry.packed;
+  weights.plan = &measured_row_plan(kernels(), weights.format);
   return weights;
 }
 

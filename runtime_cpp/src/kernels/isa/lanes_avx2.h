@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "kernels/row_plan.h"
+
 namespace sapwood::SAPWOOD_ISA {
 
 struct Lanes {
@@ -151,7 +153,7 @@ inline int64_t peak_dots(int64_t rounds, int32_t* sink) {
 }
 inline void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
 
-inline constexpr int kRowBlock = 4;
+inline constexpr RowBlock kRowBlocks[] = {{1, 2}, {2, 2}, {3, 2}, {4, 2}, {4, 1}};
 inline constexpr int kScoreBlock = 6;
 inline constexpr int kValueBlock = 2;
 

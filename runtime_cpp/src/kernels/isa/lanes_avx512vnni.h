@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "kernels/row_plan.h"
+
 namespace sapwood::SAPWOOD_ISA {
 
 using Lanes = __m512;
@@ -110,7 +112,7 @@ inline int64_t peak_dots(int64_t rounds, int32_t* sink) {
 }
 inline void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T1); }
 
-inline constexpr int kRowBlock = 4;
+inline constexpr RowBlock kRowBlocks[] = {{1, 2}, {2, 2}, {3, 2}, {4, 2}, {8, 1}};
 inline constexpr int kScoreBlock = 12;
 inline constexpr int kValueBlock = 6;
 

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/half.h"
+#include "kernels/row_plan.h"
 
 namespace sapwood::SAPWOOD_ISA {
 
@@ -160,7 +161,7 @@ inline int64_t peak_dots(int64_t rounds, int32_t* sink) {
 }
 inline void prefetch(const void*) {}
 
-inline constexpr int kRowBlock = 1;    // rows a linear serves at once
+inline constexpr RowBlock kRowBlocks[] = {{1, 2}};
 inline constexpr int kScoreBlock = 4;  // query vectors a score tile serves at once
 inline constexpr int kValueBlock = 2;  // query vectors a value row serves at once
 

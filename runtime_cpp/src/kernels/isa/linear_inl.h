@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <utility>
 
 #include "kernels/isa/elementwise_inl.h"
 #include "kernels/linear.h"
+#include "kernels/row_plan.h"
 
 #ifndef SAPWOOD_PANEL_ROWS
 #define SAPWOOD_PANEL_ROWS "kernels/isa/panel_rows_inl.h"
@@ -16,35 +19,62 @@
 
 namespace sapwood::SAPWOOD_ISA {
 
+inline constexpr int kBlockKinds = static_cast<int>(std::size(kRowBlocks));
+
+// Which of kRowBlocks the next rows are taken in: what the plan says, unless it was made for
+// another table; without one the widest.
+inline int next_block(const RowPlan* plan, int rows_left) {
+  if (plan != nullptr) {
+    const int kind = plan->block(rows_left);
+    if (kind < kBlockKinds && kRowBlocks[kind].rows <= rows_left) return kind;
+  }
+  int kind = kBlockKinds - 1;
+  while (kRowBlocks[kind].rows > rows_left) --kind;
+  return kind;
+}
+
 // Calls visit(row, panel, sums) for every row and panel, panels in blocks of kPanels: sums has
 // kPanels entries. All rows meet a block of panels before the next is touched, and ask for the next
 // one meanwhile, each its part: so weights come from memory once, and while others are in use.
 template <int kPanels, int kBits, bool kMin, int kParts, typename Visit>
 inline void for_each_block(const LinearWeights& weights, const QuantizedRows& x, int rows,
                            int begin, int end, Visit visit) {
-  const size_t block_bytes = kPanels * weights.panel_bytes();
-  const size_t row_blocks = (rows + kRowBlock - 1) / kRowBlock;
-  const size_t parts = static_cast<size_t>(weights.inputs / kActivationGroup) * row_blocks;
-  const size_t lines_per_part = (block_bytes / 64 + parts - 1) / parts;
+  const size_t panel_bytes = weights.panel_bytes();
+  const size_t parts = static_cast<size_t>(weights.inputs / kActivationGroup);
+  size_t calls = 0;  // of panel_rows for each block of panels
+  for (int row = 0; row < rows;) {
+    const RowBlock block = kRowBlocks[next_block(weights.plan, rows - row)];
+    calls += kPanels > block.panels ? 2 : 1;
+    row += block.rows;
+  }
+  const size_t lines_per_part = (kPanels * panel_bytes / 64 + parts * calls - 1) / (parts * calls);
   for (int panel = begin; panel < end; panel += kPanels) {
-    const uint8_t* data = weights.data + panel * weights.panel_bytes();
-    Ahead ahead{data + block_bytes, lines_per_part};
+    const uint8_t* data = weights.data + panel * panel_bytes;
+    Ahead ahead{data + kPanels * panel_bytes, lines_per_part};
     int row = 0;
-    const auto step = [&]<int kRows>() {
-      while (rows - row >= kRows) {
-        Lanes sums[kRows][kPanels];
-        panel_rows<kRows, kPanels, kBits, kMin, kParts>(weights, data, x, row, ahead, sums);
-        for (int r = 0; r < kRows; ++r) visit(row + r, panel, sums[r]);
-        row += kRows;
+    const auto take = [&]<int kRows, int kTogether>() {
+      Lanes sums[kRows][2];
+      for (int p = 0; p < kPanels; p += kTogether) {
+        panel_rows<kRows, kTogether, kBits, kMin, kParts>(weights, data + p * panel_bytes, x, row,
+                                                          ahead, &sums[0][p]);
       }
+      for (int r = 0; r < kRows; ++r) visit(row + r, panel, sums[r]);
+      row += kRows;
     };
-    if constexpr (kPanels > 1) {  // a lone panel is the last of an odd number: not worth more code
-      if constexpr (kRowBlock >= 8) step.template operator()<8>();
-      if constexpr (kRowBlock >= 4) step.template operator()<4>();
-      if constexpr (kRowBlock >= 3) step.template operator()<3>();
-      if constexpr (kRowBlock >= 2) step.template operator()<2>();
+    while (row < rows) {
+      if constexpr (kPanels == 1) {  // the last of an odd number: not worth more code
+        take.template operator()<1, 1>();
+      } else {
+        const int kind = next_block(weights.plan, rows - row);
+        [&]<int... kKinds>(std::integer_sequence<int, kKinds...>) {
+          (void)((kind == kKinds &&
+                  (take.template operator()<kRowBlocks[kKinds].rows, kRowBlocks[kKinds].panels>(),
+                   true)) ||
+                 ...);
+        }
+        (std::make_integer_sequence<int, kBlockKinds>());
+      }
     }
-    step.template operator()<1>();
   }
 }
 

@@ -10,12 +10,11 @@
 
 namespace sapwood::SAPWOOD_ISA {
 
-// out[r][p] = 16 outputs of kPanels neighbouring panels for rows row .. row + kRows. A group is
-// kParts parts of 32 inputs.
+// out[2 r + p] = 16 outputs of panel p of kPanels neighbours, 1 or 2, for rows row .. row + kRows.
+// A group is kParts parts of 32 inputs.
 template <int kRows, int kPanels, int kBits, bool kMin, int kParts>
 [[gnu::noinline]] void panel_rows(const LinearWeights& weights, const uint8_t* first_panel,
-                                  const QuantizedRows& x, int row, Ahead& ahead,
-                                  Lanes (*out)[kPanels]) {
+                                  const QuantizedRows& x, int row, Ahead& ahead, Lanes* out) {
   constexpr bool kInt8 = kBits == 8;
   constexpr size_t kCodeBytes = size_t{32} * kPanel * kBits / 8;
   constexpr size_t kTailBytes = kPanel * 2 * (kMin ? 2 : 1);
@@ -81,7 +80,7 @@ template <int kRows, int kPanels, int kBits, bool kMin, int kParts>
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 4
-    for (int p = 0; p < kPanels; ++p) out[r][p] = sums[r][p];
+    for (int p = 0; p < kPanels; ++p) out[2 * r + p] = sums[r][p];
   }
 }
 

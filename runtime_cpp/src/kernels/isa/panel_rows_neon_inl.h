@@ -95,12 +95,11 @@ struct PartOfRows {
   int32_t start[kRows][4];  // minus the zero point's share of the dot products
 };
 
-// sums[r][p] = 16 outputs of kPanels neighbouring panels for rows row .. row + kRows. A group is
-// kParts parts of 32 inputs.
+// sums[2 r + p] = 16 outputs of panel p of kPanels neighbours, 1 or 2, for rows row .. row + kRows.
+// A group is kParts parts of 32 inputs.
 template <int kRows, int kPanels, int kBits, bool kMin, int kParts>
 [[gnu::noinline]] void panel_rows(const LinearWeights& weights, const uint8_t* first_panel,
-                                  const QuantizedRows& x, int row, Ahead& ahead,
-                                  Lanes (*sums)[kPanels]) {
+                                  const QuantizedRows& x, int row, Ahead& ahead, Lanes* sums) {
   constexpr bool kInt8 = kBits == 8;
   constexpr int kZeroPoint = kInt8 || kMin ? 0 : 8;
   constexpr size_t kCodeBytes = size_t{32} * kPanel * kBits / 8;
@@ -181,10 +180,11 @@ template <int kRows, int kPanels, int kBits, bool kMin, int kParts>
       const float32x4_t* tile = tiles[p][quarter];
       for (int r = 0; r < kRows; ++r) {
         if (r >= kPairTiles<kRows>) {
-          sums[r][p].v[quarter] = tile[r];
+          sums[2 * r + p].v[quarter] = tile[r];
         } else if (r % 2 == 0) {
-          sums[r][p].v[quarter] = vcombine_f32(vget_low_f32(tile[r]), vget_low_f32(tile[r + 1]));
-          sums[r + 1][p].v[quarter] =
+          sums[2 * r + p].v[quarter] =
+              vcombine_f32(vget_low_f32(tile[r]), vget_low_f32(tile[r + 1]));
+          sums[2 * (r + 1) + p].v[quarter] =
               vcombine_f32(vget_high_f32(tile[r]), vget_high_f32(tile[r + 1]));
         }
       }

@@ -11,8 +11,8 @@
 namespace sapwood::SAPWOOD_ISA {
 
 constexpr KernelTable make_table(std::string_view name) {
-  return {name,   rms_norm, quantize_rows, linear,      gated_linear, embed_token,
-          rotate, store_kv, attention,     log_softmax, peak_dots,    read_memory};
+  return {name,   kRowBlocks, rms_norm,  quantize_rows, linear,    gated_linear, embed_token,
+          rotate, store_kv,   attention, log_softmax,   peak_dots, read_memory};
 }
 
 }  // namespace sapwood::SAPWOOD_ISA

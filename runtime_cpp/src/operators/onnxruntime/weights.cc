@@ -3,6 +3,8 @@
 #include <limits>
 #include <string>
 
+#include "kernels/kernels.h"
+
 namespace sapwood::ort {
 namespace {
 
@@ -28,7 +30,8 @@ Status packed_input(const KernelSetup& setup, size_t input, const LinearFormat& 
   }
   Tensor tensor;
   SAPWOOD_TRY(initializer(setup, input, &tensor));
-  *weights = LinearWeights{tensor.as<uint8_t>(), outputs, inputs, format};
+  *weights = LinearWeights{tensor.as<uint8_t>(), outputs, inputs, format,
+                           &measured_row_plan(kernels(), format)};
   if (tensor.elements() != static_cast<int64_t>(weights->bytes())) {
     return Status(Code::kInvalidArgument, what + " has " + std::to_string(tensor.elements()) +
                                               " bytes, not " + std::to_string(weights->bytes()) +

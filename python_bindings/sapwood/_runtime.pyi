@@ -84,6 +84,15 @@ class KernelTable:
     @property
     def name(self) -> str: ...
 
+    @property
+    def row_blocks(self) -> list[int]:
+        """Rows of the blocks that linear layers have loops for, rising from 1."""
+
+    def row_plan(self, format: str) -> list[int]:
+        """
+        For 1, 2, ... 64 rows left, the rows of the block they begin with: what is cheapest on this machine for weights of this format. Measured when first asked for.
+        """
+
     def linear(self, weights: PackedLinear, x: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C')]:
         """
         x [rows, inputs] in float32 -> [rows, outputs]; x is quantised to int8 by groups of 32.
@@ -109,6 +118,11 @@ class KernelTable:
 
     def log_softmax(self, logits: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C')]:
         """Natural logarithms, [n] -> [n]."""
+
+def cheapest_row_plan(rows: Sequence[int], costs: Sequence[float]) -> list[int]:
+    """
+    The block that 1, 2, ... 64 rows begin with, if a block of rows[i] costs costs[i].
+    """
 
 def runnable_kernels() -> list[str]:
     """
@@ -622,6 +636,9 @@ class ModelCost:
         """
         int8 multiply-accumulates a second between registers, in the kernels in use.
         """
+
+    def barrier_seconds(self) -> float:
+        """Seconds of a barrier that all threads come to at once."""
 
     @property
     def linear_bytes(self) -> float: ...

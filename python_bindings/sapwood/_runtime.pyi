@@ -504,6 +504,9 @@ class SessionStats:
     def mode(self) -> str: ...
 
     @property
+    def verifier(self) -> str: ...
+
+    @property
     def prompt_tokens(self) -> int: ...
 
     @property
@@ -534,6 +537,13 @@ class SessionStats:
     def peak_kv_slots(self) -> int: ...
 
     @property
+    def peak_draft_slots(self) -> int:
+        """The most that a step held beyond the text."""
+
+    @property
+    def beta(self) -> float: ...
+
+    @property
     def prefill_seconds(self) -> float: ...
 
     @property
@@ -547,6 +557,10 @@ class SessionStats:
 
     @property
     def mean_accepted_length(self) -> float: ...
+
+    @property
+    def mean_draft_slots(self) -> float:
+        """Held beyond the text, a step."""
 
     @property
     def tokens_per_second(self) -> float: ...
@@ -563,9 +577,9 @@ class Session:
         `drafter`: one of drafter_names(). `measured_costs`: what a pass costs here; without it the session finds out from its own steps. `ngram`: what the drafter begins with.
         """
 
-    def start(self, prompt: Sequence[int], *, mode: str = 'dynamic', sampling: SamplingOptions = ..., max_new_tokens: int = 128, eos_token_ids: Sequence[int] = [], chain_length: int = 4, fixed_nodes: int = 15, adapt: bool = False) -> None:
+    def start(self, prompt: Sequence[int], *, mode: str = 'dynamic', sampling: SamplingOptions = ..., max_new_tokens: int = 128, eos_token_ids: Sequence[int] = [], chain_length: int = 4, fixed_nodes: int = 15, adapt: bool = False, verifier: str = 'target_draw', length_rule: str = 'window', beta: float = 0.30000001192092896) -> None:
         """
-        Takes a whole prompt and fills the cache with it. `adapt`: chain and fixed fall back where guesses fail, and chains take their length from how many come true. The GIL is released.
+        Takes a whole prompt and fills the cache with it. `adapt`: chain and fixed fall back where guesses fail, chains take their length from `length_rule` (window: how many came true; entropy: how certain the draft is), and `beta` follows the length of the steps. `verifier`: with rejection, block and traversal drafts are drawn; the law of the text is the same, the text at a seed is not. `beta`: the share pruned of a draft's law where it is certain. The GIL is released.
         """
 
     def step(self) -> list[int]:

@@ -161,6 +161,9 @@ def start_session(
         chain_length=options["chain_length"],
         fixed_nodes=options["fixed_nodes"],
         adapt=options["adapt"],
+        length_rule=options["length_rule"],
+        verifier=options["verifier"],
+        beta=options["beta"],
     )
 
 

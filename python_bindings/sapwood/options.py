@@ -19,6 +19,8 @@ from sapwood.errors import SapwoodError
 
 MODES = ("plain", "chain", "fixed", "dynamic")
 HOSTS = ("native", "onnxruntime")
+VERIFIERS = ("target_draw", "rejection", "block", "traversal")
+LENGTH_RULES = ("window", "entropy")
 DRAFTERS = ("mix", "ngram", "successor", "none")
 
 
@@ -116,7 +118,14 @@ class AnswerOptions(TypedDict, total=False):
     repetition_penalty: Annotated[
         float, Option(1.0, "Above 1: tokens seen before count less.", minimum=0.01)
     ]
-    seed: Annotated[int, Option(0, "Of the sampling; every mode gives the same.", minimum=0)]
+    seed: Annotated[
+        int,
+        Option(
+            0,
+            "Of the sampling; with the verifier target_draw every mode gives the same.",
+            minimum=0,
+        ),
+    ]
     max_new_tokens: Annotated[int, Option(256, "Most tokens to generate.", minimum=1)]
     stop: Annotated[
         str | Sequence[str] | None,
@@ -136,8 +145,36 @@ class AnswerOptions(TypedDict, total=False):
         bool,
         Option(
             False,
-            "Let chain and fixed fall back where guesses fail, and chains take their length from "
-            "how many come true.",
+            "Let chain and fixed fall back where guesses fail, chains take their length by the "
+            "length rule, and beta follow the length of the steps.",
+        ),
+    ]
+    length_rule: Annotated[
+        str,
+        Option(
+            "window",
+            "What an adapting chain takes its length from: window (how many guesses came true "
+            "lately) or entropy (how certain the draft is).",
+            choices=LENGTH_RULES,
+        ),
+    ]
+    verifier: Annotated[
+        str,
+        Option(
+            "target_draw",
+            "How a sampled draft is judged. target_draw: the text at a seed is plain decoding's. "
+            "rejection, traversal, block (chains): drafts are drawn too; the text has the same "
+            "law, but which text comes at a seed depends on the drafts. Greedy: all alike.",
+            choices=VERIFIERS,
+        ),
+    ]
+    beta: Annotated[
+        float,
+        Option(
+            0.3,
+            "The share pruned of a draft's law where the draft is certain.",
+            minimum=0,
+            maximum=1,
         ),
     ]
 
@@ -189,6 +226,12 @@ def showing(listed: type) -> Callable[[_Function], _Function]:
         return function
 
     return describe
+
+
+def ids_must_agree(options: AnswerOptions) -> bool:
+    """Whether every mode gives the ids of plain decoding: always when decoding greedily, else with
+    the verifier that draws from the target. The others keep the law of the text, not the text."""
+    return options["verifier"] == "target_draw" or options["temperature"] == 0
 
 
 def default_threads() -> int:

@@ -19,9 +19,12 @@ class Stats:
     the call of ``generate``. ``draft_seconds``, part of ``decode_seconds``, is for growing trees
     and learning from what came. ``cost_curve`` says where the budget of a tree comes from: "tuned"
     (``sapwood tune`` measured this device) or "learned" (from the session's own steps).
+    ``peak_kv_slots`` counts text and draft; ``peak_draft_slots`` and ``mean_draft_slots``, the most
+    and the mean of a step, what was held beyond the text. ``beta`` is where the controller ended.
     """
 
     mode: str
+    verifier: str
     drafter: str
     host: str
     kernels: str
@@ -34,6 +37,9 @@ class Stats:
     drafted_tokens: int
     accepted_tokens: int
     peak_kv_slots: int
+    peak_draft_slots: int
+    mean_draft_slots: float
+    beta: float
     prefill_seconds: float
     decode_seconds: float
     draft_seconds: float
@@ -58,6 +64,7 @@ class Stats:
     ) -> Stats:
         return cls(
             mode=counts.mode,
+            verifier=counts.verifier,
             drafter=drafter,
             host=host,
             kernels=kernels,
@@ -70,6 +77,9 @@ class Stats:
             drafted_tokens=counts.drafted_tokens,
             accepted_tokens=counts.accepted_tokens,
             peak_kv_slots=counts.peak_kv_slots,
+            peak_draft_slots=counts.peak_draft_slots,
+            mean_draft_slots=counts.mean_draft_slots,
+            beta=counts.beta,
             prefill_seconds=counts.prefill_seconds,
             decode_seconds=counts.decode_seconds,
             draft_seconds=counts.draft_seconds,

@@ -15,6 +15,23 @@ Mode mode_or_raise(std::string_view name) {
   return *mode;
 }
 
+Verifier verifier_or_raise(std::string_view name) {
+  const std::optional<Verifier> verifier = parse_verifier(name);
+  if (!verifier) {
+    raise_invalid("verifier must be target_draw, rejection, block or traversal, not \"" +
+                  std::string(name) + "\"");
+  }
+  return *verifier;
+}
+
+LengthRule length_rule_or_raise(std::string_view name) {
+  const std::optional<LengthRule> rule = parse_length_rule(name);
+  if (!rule) {
+    raise_invalid("length_rule must be window or entropy, not \"" + std::string(name) + "\"");
+  }
+  return *rule;
+}
+
 std::unique_ptr<Session> create_session(std::shared_ptr<Model> model, int context_length,
                                         int max_tree_nodes, std::string_view drafter,
                                         const std::optional<CostGrid>& measured_costs,
@@ -31,7 +48,8 @@ std::unique_ptr<Session> create_session(std::shared_ptr<Model> model, int contex
 void start_session(Session& session, const std::vector<int32_t>& prompt, std::string_view mode,
                    const SamplingOptions& sampling, int max_new_tokens,
                    const std::vector<int32_t>& eos_token_ids, int chain_length, int fixed_nodes,
-                   bool adapt) {
+                   bool adapt, std::string_view verifier, std::string_view length_rule,
+                   float beta) {
   GenerateOptions options;
   options.mode = mode_or_raise(mode);
   options.sampling = sampling;
@@ -40,6 +58,9 @@ void start_session(Session& session, const std::vector<int32_t>& prompt, std::st
   options.chain_length = chain_length;
   options.fixed_nodes = fixed_nodes;
   options.adapt = adapt;
+  options.verifier = verifier_or_raise(verifier);
+  options.length_rule = length_rule_or_raise(length_rule);
+  options.controller.beta_base = beta;
   nb::gil_scoped_release unlocked;
   raise_unless_ok(session.start(prompt, options));
 }
@@ -61,6 +82,9 @@ void bind_engine(nb::module_& module) {
   nb::class_<SessionStats>(module, "SessionStats", "Counts and times of one answer.")
       .def_prop_ro("mode",
                    [](const SessionStats& self) { return std::string(mode_name(self.mode)); })
+      .def_prop_ro(
+          "verifier",
+          [](const SessionStats& self) { return std::string(verifier_name(self.verifier)); })
       .def_ro("prompt_tokens", &SessionStats::prompt_tokens)
       .def_ro("reused_prompt_tokens", &SessionStats::reused_prompt_tokens)
       .def_ro("emitted_tokens", &SessionStats::emitted_tokens)
@@ -71,12 +95,17 @@ void bind_engine(nb::module_& module) {
       .def_ro("soft_fallbacks", &SessionStats::soft_fallbacks)
       .def_ro("hard_fallbacks", &SessionStats::hard_fallbacks)
       .def_ro("peak_kv_slots", &SessionStats::peak_kv_slots)
+      .def_ro("peak_draft_slots", &SessionStats::peak_draft_slots,
+              "The most that a step held beyond the text.")
+      .def_ro("beta", &SessionStats::beta)
       .def_ro("prefill_seconds", &SessionStats::prefill_seconds)
       .def_ro("decode_seconds", &SessionStats::decode_seconds)
       .def_ro("draft_seconds", &SessionStats::draft_seconds)
       .def_prop_ro("cost_curve",
                    [](const SessionStats& self) { return self.tuned_costs ? "tuned" : "learned"; })
       .def_prop_ro("mean_accepted_length", &SessionStats::mean_accepted_length)
+      .def_prop_ro("mean_draft_slots", &SessionStats::mean_draft_slots,
+                   "Held beyond the text, a step.")
       .def_prop_ro("tokens_per_second", &SessionStats::tokens_per_second)
       .def_prop_ro("prompt_tokens_per_second", &SessionStats::prompt_tokens_per_second);
 
@@ -94,9 +123,14 @@ void bind_engine(nb::module_& module) {
            nb::arg("sampling") = SamplingOptions(), nb::arg("max_new_tokens") = 128,
            nb::arg("eos_token_ids") = std::vector<int32_t>(), nb::arg("chain_length") = 4,
            nb::arg("fixed_nodes") = 15, nb::arg("adapt") = false,
+           nb::arg("verifier") = "target_draw", nb::arg("length_rule") = "window",
+           nb::arg("beta") = ControllerOptions().beta_base,
            "Takes a whole prompt and fills the cache with it. `adapt`: chain and fixed fall back "
-           "where guesses fail, and chains take their length from how many come true. The GIL is "
-           "released.")
+           "where guesses fail, chains take their length from `length_rule` (window: how many came "
+           "true; entropy: how certain the draft is), and `beta` follows the length of the steps. "
+           "`verifier`: with rejection, block and traversal drafts are drawn; the law of the text "
+           "is the same, the text at a seed is not. `beta`: the share pruned of a draft's law "
+           "where it is certain. The GIL is released.")
       .def("step", &step_session,
            "One verify step: the tokens it emitted, none once the answer has ended. The GIL is "
            "released.")

@@ -77,26 +77,40 @@ TEST(SessionOverTheNativeHost, EveryModeGivesTheSameTextInEveryFamily) {
   }
 }
 
+// Steps once warm, and what they allocated.
+uint64_t allocated_by_steps(const std::shared_ptr<Model>& model, const GenerateOptions& options) {
+  const std::unique_ptr<Session> session = open_session(model);
+  EXPECT_TRUE(session->start(Text{1, 2, 3, 1, 2, 3, 1}, options).ok());
+  EXPECT_FALSE(session->step().value().empty());
+  const uint64_t before = allocations();
+  int steps = 0;
+  for (; session->stop_reason() == StopReason::kNone; ++steps) {
+    if (!session->step().ok()) break;
+  }
+  const uint64_t allocated = allocations() - before;
+  EXPECT_GT(steps, 3);
+  EXPECT_EQ(session->stop_reason(), StopReason::kLength);
+  return allocated;
+}
+
 TEST(SessionOverTheNativeHost, StepsAllocateNothingOnceWarm) {
   if (!counts_allocations()) GTEST_SKIP() << "a sanitizer brings its own allocator";
   const std::shared_ptr<Model> model = open_model("llama");
   for (const Mode mode : kModes) {
     for (const float temperature : {0.f, 0.9f}) {
-      GenerateOptions options;
-      options.mode = mode;
-      options.max_new_tokens = 100;
-      options.sampling = {.temperature = temperature, .top_k = 30, .top_p = 0.9f, .seed = 11};
-      options.sampling.repetition_penalty = temperature > 0 ? 1.1f : 1.f;
-      const std::unique_ptr<Session> session = open_session(model);
-      ASSERT_TRUE(session->start(Text{1, 2, 3, 1, 2, 3, 1}, options).ok());
-      ASSERT_FALSE(session->step().value().empty());
-      const uint64_t before = allocations();
-      int steps = 0;
-      for (; session->stop_reason() == StopReason::kNone; ++steps) {
-        if (!session->step().ok()) break;
+      for (const Verifier verifier :
+           {Verifier::kTargetDraw, Verifier::kRejection, Verifier::kTraversal, Verifier::kBlock}) {
+        if (verifier == Verifier::kBlock && mode == Mode::kFixed) continue;
+        GenerateOptions options;
+        options.mode = mode;
+        options.verifier = verifier;
+        options.adapt = true;
+        options.max_new_tokens = 100;
+        options.sampling = {.temperature = temperature, .top_k = 30, .top_p = 0.9f, .seed = 11};
+        options.sampling.repetition_penalty = temperature > 0 ? 1.1f : 1.f;
+        EXPECT_EQ(allocated_by_steps(model, options), 0u)
+            << mode_name(mode) << ' ' << temperature << ' ' << verifier_name(verifier);
       }
-      EXPECT_EQ(allocations() - before, 0u) << mode_name(mode) << ' ' << temperature;
-      EXPECT_GT(steps, 3);
     }
   }
   const uint64_t before = allocations();

@@ -30,7 +30,7 @@ struct SampledGrowth {
   double overhead_ms = 0;                  // beside the verify pass, with `cost`
   const TreeShape* shape = nullptr;  // if given, not best first: each node draws as many children
                                      // as the shape's has
-  bool length_by_entropy = false;  // no deeper than draft_length() of the first entropy
+  bool length_by_entropy = false;    // no deeper than draft_length() of the first entropy
 };
 
 // A node's candidates, and the predicted probability that one draw from them is accepted: what a

@@ -20,7 +20,7 @@ _SUMMED = (
     "decode_seconds",
     "draft_seconds",
 )
-_LARGEST = "peak_kv_slots"
+_LARGEST = ("peak_kv_slots", "peak_draft_slots")
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Answer:
 
     @classmethod
     def of(cls, ids: Sequence[int], stats: SessionStats) -> Answer:
-        return cls(tuple(ids), {name: getattr(stats, name) for name in (*_SUMMED, _LARGEST)})
+        return cls(tuple(ids), {name: getattr(stats, name) for name in (*_SUMMED, *_LARGEST)})
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,9 @@ def _of(outcomes: Sequence[Outcome], mode: str, reference: str) -> dict[str, Any
         "acceptance": total["accepted_tokens"] / max(1, total["drafted_tokens"]),
         "soft_fallbacks": total["soft_fallbacks"],
         "hard_fallbacks": total["hard_fallbacks"],
-        "peak_kv_slots": total[_LARGEST],
+        "peak_kv_slots": total["peak_kv_slots"],
+        "peak_draft_slots": total["peak_draft_slots"],
+        "mean_draft_slots": total["drafted_tokens"] / max(1, total["steps"]),
         "draft_share": total["draft_seconds"] / (total["decode_seconds"] or 1.0),
         "differing_prompts": sum(outcome.differs(mode, reference) for outcome in outcomes),
     }
@@ -98,8 +100,7 @@ def _totals(answers: Sequence[Answer]) -> dict[str, float]:
     total: dict[str, float] = {
         name: sum(answer.counts[name] for answer in answers) for name in _SUMMED
     }
-    total[_LARGEST] = max(answer.counts[_LARGEST] for answer in answers)
-    return total
+    return total | {name: max(answer.counts[name] for answer in answers) for name in _LARGEST}
 
 
 def _tokens_per_second(total: Mapping[str, float]) -> float:

@@ -31,17 +31,23 @@ def show(report: dict[str, Any]) -> None:
         table.add_row(category, *cells)
     console = output_console()
     console.print(table)
-    peaks = ", ".join(f"{name} {mode['peak_kv_slots']:.0f}" for name, mode in modes.items())
+    peaks = ", ".join(
+        f"{name} {mode['peak_draft_slots']:.0f} (mean {mode['mean_draft_slots']:.1f})"
+        for name, mode in modes.items()
+    )
     differing = ", ".join(
         f"{name} on {mode['differing_prompts']}"
         for name, mode in modes.items()
         if name != report["ids_compared_with"]
     )
-    equal = "all modes gave the same tokens" if report["equal_tokens"] else "TOKENS DIFFER"
+    if not report["ids_must_agree"]:
+        equal = f"{report['verifier']} keeps the law of the text, not the tokens at a seed"
+    else:
+        equal = "all modes gave the same tokens" if report["equal_tokens"] else "TOKENS DIFFER"
     console.print(
         f"{report['questions']} prompts, temperature {report['temperature']:g}, drafter "
         f"{report['drafter']}, {report['threads']} threads, costs {report['cost_curve']}; "
-        f"peak KV slots: {peaks}; {equal}"
+        f"most KV slots beyond the text: {peaks}; {equal}"
         + (f" (other ids than {report['ids_compared_with']}: {differing})" if differing else ""),
         style="dim",
     )

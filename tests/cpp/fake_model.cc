@@ -43,6 +43,7 @@ FakeModel::FakeModel(const Options& options) : options_(options) {
   spec_.head_dim = kHeadDim;
   spec_.context_length = options.context_length;
   seen_.reserve(options.context_length + 1);
+  asked_.reserve(options.max_rows);
 }
 
 void FakeModel::write_logits(std::span<const int32_t> text, std::span<float> out) const {
@@ -66,9 +67,9 @@ Status FakeModel::forward(const RowBatch& batch, KvStore& kv, std::span<float> l
   if (passes++ == fail_pass) return Status(Code::kInternal, "this pass was told to fail");
   rows += batch.rows();
   const KvLayout& layout = kv.layout();
-  std::vector<int32_t> asked(batch.rows(), -1);
+  asked_.assign(batch.rows(), -1);
   for (size_t o = 0; o < batch.output_rows.size(); ++o) {
-    asked[batch.output_rows[o]] = static_cast<int32_t>(o);
+    asked_[batch.output_rows[o]] = static_cast<int32_t>(o);
   }
   for (int row = 0; row < batch.rows(); ++row) {
     highest_position = std::max(highest_position, batch.positions[row]);
@@ -110,8 +111,8 @@ Status FakeModel::forward(const RowBatch& batch, KvStore& kv, std::span<float> l
         }
       }
     }
-    if (asked[row] >= 0) {
-      write_logits(seen_, logits.subspan(static_cast<size_t>(asked[row]) * options_.vocabulary,
+    if (asked_[row] >= 0) {
+      write_logits(seen_, logits.subspan(static_cast<size_t>(asked_[row]) * options_.vocabulary,
                                          options_.vocabulary));
     }
   }

@@ -48,6 +48,7 @@ class FakeModel final : public Model {
   Options options_;
   ModelSpec spec_;
   std::vector<int32_t> seen_;
+  std::vector<int32_t> asked_;  // by row, its place among the logits, or -1
 };
 
 }  // namespace sapwood

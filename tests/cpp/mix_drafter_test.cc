@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "draft/drafters.h"
+#include "fake_model.h"
 
 namespace sapwood {
 namespace {
@@ -171,10 +172,17 @@ TEST(MixDrafter, TheSameHistoryGivesTheSameTree) {
 
 TEST(MakeDrafter, KnowsEveryNameAndRefusesOthers) {
   for (const std::string_view name : kDrafterNames) {
-    Result<std::unique_ptr<Drafter>> drafter = make_drafter(name);
+    DrafterParts parts;
+    if (drafter_needs_model(name)) {
+      EXPECT_EQ(make_drafter(name).status().code(), Code::kInvalidArgument) << name;
+      parts.model = std::make_shared<FakeModel>(FakeModel::Options{});
+    }
+    Result<std::unique_ptr<Drafter>> drafter = make_drafter(name, parts);
     ASSERT_TRUE(drafter.ok()) << name;
     EXPECT_EQ(drafter.value()->traits().name, name);
   }
+  const DrafterParts unused{.model = std::make_shared<FakeModel>(FakeModel::Options{})};
+  EXPECT_EQ(make_drafter("mix", unused).status().code(), Code::kInvalidArgument);
   const Result<std::unique_ptr<Drafter>> other = make_drafter("oracle");
   EXPECT_EQ(other.status().code(), Code::kInvalidArgument);
   EXPECT_NE(other.status().message().find("oracle"), std::string::npos);

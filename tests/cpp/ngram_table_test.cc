@@ -149,10 +149,10 @@ TEST(NgramTable, ADrafterBeginsWithItUntilTheTargetSpeaks) {
   EXPECT_TRUE(drafter.table().after_pair(2, 3)->from_text);
 
   for (const std::string_view name : {"mix", "successor"}) {
-    EXPECT_TRUE(make_drafter(name, &table).ok());
+    EXPECT_TRUE(make_drafter(name, {.saved = &table}).ok());
   }
   for (const std::string_view name : {"ngram", "none"}) {
-    EXPECT_EQ(make_drafter(name, &table).status().code(), Code::kInvalidArgument);
+    EXPECT_EQ(make_drafter(name, {.saved = &table}).status().code(), Code::kInvalidArgument);
   }
 }
 

@@ -22,12 +22,25 @@ constexpr std::array<Mode, 4> kModes = {Mode::kPlain, Mode::kChain, Mode::kFixed
 
 CostGrid cheap_rows() { return {{64}, {1, 64}, {1.0, 1.2}}; }
 
+// A drafting model of the same vocabulary that mostly has the same habits and its own mind beyond.
+DrafterParts parts_of(std::string_view drafter, const Model& target) {
+  DrafterParts parts;
+  if (drafter_needs_model(drafter)) {
+    parts.model = std::make_shared<FakeModel>(FakeModel::Options{
+        .vocabulary = target.spec().vocabulary_size, .max_rows = 24, .habit = 9.f});
+    parts.model_options.learn_costs = false;
+    parts.model_options.cost =
+        CostCurve::measured(std::array<int, 2>{1, 64}, std::array<double, 2>{0.02, 0.03});
+  }
+  return parts;
+}
+
 std::unique_ptr<Session> open_session(std::shared_ptr<Model> model, std::string_view drafter,
                                       CostGrid costs = cheap_rows()) {
   SessionOptions options;
   options.context_length = 600;
   options.max_tree_nodes = 20;
-  options.drafter = make_drafter(drafter).value();
+  options.drafter = make_drafter(drafter, parts_of(drafter, *model)).value();
   options.measured_costs = std::move(costs);
   options.learn_costs = false;
   Result<std::unique_ptr<Session>> session = Session::create(std::move(model), std::move(options));
@@ -145,7 +158,8 @@ TEST(EveryDrafter, AllocatesNothingOnceWarm) {
   if (!counts_allocations()) GTEST_SKIP() << "a sanitizer brings its own allocator";
   constexpr int kVocabulary = 3000;
   for (const std::string_view name : kDrafterNames) {
-    const std::unique_ptr<Drafter> drafter = make_drafter(name).value();
+    const FakeModel target(FakeModel::Options{.vocabulary = kVocabulary});
+    const std::unique_ptr<Drafter> drafter = make_drafter(name, parts_of(name, target)).value();
     const CostCurve curve = cheap_rows().at(64);
     std::mt19937 random(9);
     Text text = {1, 2, 3, 1, 2, 3};

@@ -11,6 +11,9 @@
 
 namespace sapwood {
 
+// Siblings exclude each other, so their acceptances cannot add up to more than this.
+inline constexpr float kMostTogether = 0.98f;
+
 class Calibration {
  public:
   static constexpr int kBands = 10;  // finer towards 0, where most guesses are

@@ -27,8 +27,12 @@ struct DrafterTraits {
   bool deterministic = true;     // propose(): tokens chosen by rank
   bool gives_proposals = false;  // propose_sampled(): tokens drawn, with the laws they came from
   bool needs_hidden_states = false;  // of the target's verified rows
-  double pass_milliseconds = 0;      // cost of one pass of growing; 0: too small to count
-  bool one_pass_per_level = false;   // a pass per depth (a model) or one for the whole tree
+  // Cost of one pass of growing, as measured so far; propose() weighs it against the budget itself,
+  // and DraftRequest::overhead_ms leaves it out. 0: too small to count.
+  double pass_milliseconds = 0;
+  bool one_pass_per_level = false;  // a pass per depth (a model) or one for the whole tree
+  int vocabulary_size = 0;          // whose ids it drafts in; 0: any
+  int context_length = 0;           // of a model; a longer text it does not look at; 0: any
 };
 
 enum class Growth {

@@ -6,7 +6,6 @@
 namespace sapwood {
 namespace {
 
-constexpr float kMostTogether = 0.98f;           // of siblings, which exclude each other
 constexpr int kBands = Calibration::kBands + 1;  // 0: said nothing
 constexpr double kPriorTrials = 6;
 constexpr double kMemory = 256;

@@ -6,9 +6,6 @@
 namespace sapwood {
 namespace {
 
-// Siblings exclude each other, so their acceptances cannot add up to more than this.
-constexpr float kMostTogether = 0.98f;
-
 // Classes: where a guess comes from and its rank there. What is stored after a single token was
 // said in another context, so it starts at about half its word; after a pair, at most of it. The
 // first rank starts higher than its probability: decoding greedily, it is what comes if the context

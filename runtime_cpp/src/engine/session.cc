@@ -106,6 +106,11 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<Model> model,
                                           " needs the target's hidden states, which the host " +
                                           std::string(model->host()) + " does not give");
   }
+  if (traits.vocabulary_size != 0 && traits.vocabulary_size != spec.vocabulary_size) {
+    return invalid("the drafter " + std::string(traits.name) + " knows " +
+                   std::to_string(traits.vocabulary_size) + " tokens and the target " +
+                   std::to_string(spec.vocabulary_size) + "; give it a model of the same family");
+  }
   Result<std::unique_ptr<KvStore>> kv = KvStore::create(
       spec.layers, spec.kv_heads, spec.head_dim, options.context_length + options.max_tree_nodes);
   if (!kv.ok()) return kv.status();

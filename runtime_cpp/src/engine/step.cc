@@ -31,7 +31,8 @@ Result<std::span<const int32_t>> Session::State::step() {
   const EngineClock::time_point begin = EngineClock::now();
   running = false;  // until the step has gone through
   SAPWOOD_TRY(draft());
-  stats.draft_seconds += seconds_since(begin);
+  const double draft_seconds = seconds_since(begin);
+  stats.draft_seconds += draft_seconds;
   const std::span<int32_t> slots(step_slots.data(), static_cast<size_t>(tree.size()) + 1);
   if (!bitmap.allocate(slots)) {
     return Status(Code::kExhausted, "no KV slot is left for the next token");
@@ -56,7 +57,11 @@ Result<std::span<const int32_t>> Session::State::step() {
 
   const double seconds = seconds_since(begin);
   stats.decode_seconds += seconds;
-  if (learn_costs) overhead_ms += ((seconds - pass_seconds) * 1e3 - overhead_ms) * kOverheadMemory;
+  // A drafter whose passes cost something weighs them itself.
+  const double weighed = drafter->traits().pass_milliseconds > 0 ? draft_seconds : 0;
+  if (learn_costs) {
+    overhead_ms += ((seconds - pass_seconds - weighed) * 1e3 - overhead_ms) * kOverheadMemory;
+  }
   return std::span<const int32_t>(verdict.emitted);
 }
 

@@ -40,6 +40,8 @@ class Bundle {
   // All of target.weights, as mapped.
   std::span<const uint8_t> weights() const { return weights_; }
 
+  const std::string& folder() const { return path_; }  // empty over weights of the caller's
+
   // The path of a file that the manifest lists; empty for an empty name (an optional file that the
   // bundle lacks), so that file_path(manifest().onnx_file) is empty or a path.
   std::string file_path(std::string_view name) const;

@@ -11,6 +11,7 @@
 namespace sapwood {
 namespace {
 
+constexpr std::string_view kEarlyExit = "early_exit";
 constexpr const char* kModes[] = {"plain", "chain", "fixed", "dynamic"};
 
 // Only names of files in the bundle's own folder: nothing outside it is ever opened.
@@ -124,6 +125,12 @@ Status read_drafters(const JsonObject& root, Manifest* manifest) {
   for (const JsonObject& entry : entries) {
     DrafterEntry drafter;
     SAPWOOD_TRY(entry.read("kind", &drafter.kind));
+    if (drafter.kind == kEarlyExit) {
+      if (manifest->early_exit_layers() != 0) {
+        return entry.error("kind", "there is more than one early exit");
+      }
+      SAPWOOD_TRY(entry.read("layers", 1, manifest->spec.layers - 1, &drafter.layers));
+    }
     if (entry.has("file")) {
       SAPWOOD_TRY(read_listed_file(entry, "file", *manifest, &drafter.file));
     }
@@ -166,6 +173,13 @@ Status read_listed_file(const JsonObject& object, std::string_view key, const Ma
   SAPWOOD_TRY(read_file_name(object, key, out));
   if (manifest.file(*out) != nullptr) return Status::okay();
   return object.error(key, printable(*out) + " is not in the manifest's list of files");
+}
+
+int Manifest::early_exit_layers() const {
+  for (const DrafterEntry& drafter : drafters) {
+    if (drafter.kind == kEarlyExit) return drafter.layers;
+  }
+  return 0;
 }
 
 const FileEntry* Manifest::file(std::string_view file_name) const {

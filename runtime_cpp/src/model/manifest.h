@@ -45,8 +45,9 @@ struct TokenizerInfo {
 };
 
 struct DrafterEntry {
-  std::string kind;
+  std::string kind;  // "early_exit", or one that a newer Sapwood knows
   std::string file;  // empty: needs none
+  int layers = 0;    // early_exit: of the target's, the first so many; fewer than all
 };
 
 struct Manifest {
@@ -61,6 +62,9 @@ struct Manifest {
   std::string default_mode;
   int default_context_length = 0;  // at most spec.context_length
   std::vector<FileEntry> files;    // all but the manifest
+
+  // Of the target's layers, how many an early exit runs; 0: the bundle has none.
+  int early_exit_layers() const;
 
   // Null if there is none of this name.
   const FileEntry* file(std::string_view file_name) const;

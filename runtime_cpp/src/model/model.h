@@ -1,10 +1,12 @@
 // A model on some host. Every host gives the same bits for the same bundle.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string_view>
 
 #include "base/status.h"
+#include "base/thread_team.h"
 #include "kernels/row_batch.h"
 #include "memory/kv_store.h"
 #include "model/spec.h"
@@ -17,6 +19,10 @@ class Model {
 
   virtual const ModelSpec& spec() const = 0;
   virtual std::string_view host() const = 0;  // "native", "onnxruntime", "executorch"
+
+  // The threads it runs on, for a model that takes turns with it to share; null where the host
+  // keeps them to itself.
+  virtual std::shared_ptr<ThreadTeam> team() const { return nullptr; }
 
   // The most rows one pass takes; longer prompts come in chunks.
   virtual int max_rows() const = 0;

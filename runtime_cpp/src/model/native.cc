@@ -11,13 +11,22 @@ namespace {
 
 constexpr int kFirstContext = 2048;  // visible tokens the scratch memory is first made for
 
+ModelSpec first_layers(ModelSpec spec, int layers) {
+  if (layers > 0) {
+    spec.layers = layers;
+    spec.layer_is_sliding.resize(layers);
+  }
+  return spec;
+}
+
 class NativeModel final : public Model {
  public:
   NativeModel(std::shared_ptr<const Bundle> bundle, const NativeOptions& options)
       : bundle_(std::move(bundle)),
-        spec_(bundle_->spec()),
+        spec_(first_layers(bundle_->spec(), options.layers)),
         max_rows_(options.max_rows),
-        team_(options.threads),
+        team_(options.team != nullptr ? options.team
+                                      : std::make_shared<ThreadTeam>(options.threads)),
         embedding_(bundle_->linear("embedding")),
         head_(spec_.tied_head ? embedding_ : bundle_->linear("head")),
         final_norm_(bundle_->vector("final_norm")),
@@ -33,6 +42,7 @@ class NativeModel final : public Model {
 
   const ModelSpec& spec() const override { return spec_; }
   std::string_view host() const override { return "native"; }
+  std::shared_ptr<ThreadTeam> team() const override { return team_; }
   int max_rows() const override { return max_rows_; }
 
   Status forward(const RowBatch& batch, KvStore& kv, std::span<float> logits) override {
@@ -42,18 +52,18 @@ class NativeModel final : public Model {
     if (!rotary_local_.empty()) {
       rotary_table(batch.positions, bundle_->rope_local(), rotary_local_.data());
     }
-    team_.run([&](int thread) {
-      token_embedding(embedding_, batch.tokens, spec_.embedding_scale, hidden_.data(), team_,
+    team_->run([&](int thread) {
+      token_embedding(embedding_, batch.tokens, spec_.embedding_scale, hidden_.data(), *team_,
                       thread);
       for (int layer = 0; layer < spec_.layers; ++layer) {
         const bool local = spec_.layer_is_sliding[layer] && !rotary_local_.empty();
         decoder_layer(shapes_[layer], layers_[layer], batch,
                       local ? rotary_local_.data() : rotary_global_.data(), kv.layer(layer),
-                      hidden_.data(), *workspace_, team_, thread);
+                      hidden_.data(), *workspace_, *team_, thread);
       }
       if (!batch.output_rows.empty()) {
         output_head(final_norm_, spec_.norm_epsilon, head_, hidden_.data(), spec_.hidden_size,
-                    batch.output_rows, logits.data(), *workspace_, team_, thread);
+                    batch.output_rows, logits.data(), *workspace_, *team_, thread);
       }
     });
     return Status::okay();
@@ -62,13 +72,13 @@ class NativeModel final : public Model {
  private:
   void grow_workspace(int context) {
     workspace_ =
-        std::make_unique<LayerWorkspace>(shapes_.front(), max_rows_, context, team_.size());
+        std::make_unique<LayerWorkspace>(shapes_.front(), max_rows_, context, team_->size());
   }
 
   const std::shared_ptr<const Bundle> bundle_;
   const ModelSpec spec_;
   const int max_rows_;
-  ThreadTeam team_;
+  const std::shared_ptr<ThreadTeam> team_;
   const LinearWeights embedding_;
   const LinearWeights head_;
   const float* const final_norm_;
@@ -91,6 +101,11 @@ Result<std::unique_ptr<Model>> open_native_model(std::shared_ptr<const Bundle> b
   if (options.max_rows < 1 || options.max_rows > 4096) {
     return Status(Code::kInvalidArgument,
                   "max_rows: " + std::to_string(options.max_rows) + " is not between 1 and 4096");
+  }
+  if (options.layers < 0 || options.layers > bundle->spec().layers) {
+    return Status(Code::kInvalidArgument,
+                  "layers: " + std::to_string(options.layers) + " is not between 1 and the " +
+                      std::to_string(bundle->spec().layers) + " of this model");
   }
   return std::unique_ptr<Model>(std::make_unique<NativeModel>(std::move(bundle), options));
 }

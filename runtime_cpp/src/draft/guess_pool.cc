@@ -1,0 +1,86 @@
+#include "draft/guess_pool.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace sapwood {
+
+GuessPool::GuessPool()
+    : guesses_(static_cast<size_t>(kCapacity) + 1), order_(kCapacity), placed_(kCapacity) {
+  clear();
+}
+
+void GuessPool::clear() {
+  size_ = 0;
+  at(kRoot) = Guess{.acceptance = 1.f, .path_acceptance = 1.f};
+}
+
+int GuessPool::add(int parent, int32_t token, float acceptance) {
+  if (size_ == kCapacity) return kNone;
+  const int16_t added = static_cast<int16_t>(size_++);
+  Guess& above = at(parent);
+  at(added) = Guess{.token = token,
+                    .parent = static_cast<int16_t>(parent),
+                    .depth = static_cast<int16_t>(above.depth + 1),
+                    .acceptance = acceptance,
+                    .path_acceptance = above.path_acceptance * acceptance};
+  if (above.first_child == kNone) {
+    above.first_child = added;
+  } else {
+    at(above.last_child).next_sibling = added;
+  }
+  above.last_child = added;
+  return added;
+}
+
+int GuessPool::find_child(int parent, int32_t token) const {
+  int child = at(parent).first_child;
+  while (child != kNone && at(child).token != token) child = at(child).next_sibling;
+  return child;
+}
+
+int GuessPool::child(int parent, int rank) const {
+  int child = at(parent).first_child;
+  for (; child != kNone && rank > 0; --rank) child = at(child).next_sibling;
+  return child;
+}
+
+double GuessPool::children_acceptance(int parent) const {
+  double sum = 0;
+  for (int c = at(parent).first_child; c != kNone; c = at(c).next_sibling) sum += at(c).acceptance;
+  return sum;
+}
+
+void GuessPool::refresh() {
+  for (int guess = 0; guess < size_; ++guess) {
+    at(guess).path_acceptance = at(at(guess).parent).path_acceptance * at(guess).acceptance;
+  }
+}
+
+std::span<const int16_t> GuessPool::select(Budget& budget) {
+  const auto end = order_.begin() + size_;
+  std::iota(order_.begin(), end, int16_t{0});
+  // Among equals the older one, so that trees agree between machines and parents come first.
+  std::sort(order_.begin(), end, [this](int16_t a, int16_t b) {
+    const float first = at(a).path_acceptance;
+    const float second = at(b).path_acceptance;
+    return first != second ? first > second : a < b;
+  });
+  int taken = 0;
+  while (taken < size_ && budget.wants(at(order_[taken]).path_acceptance)) {
+    budget.add(at(order_[taken]).path_acceptance);
+    ++taken;
+  }
+  return {order_.data(), static_cast<size_t>(taken)};
+}
+
+void GuessPool::build(std::span<const int16_t> selected, DraftTree& tree) {
+  for (const int16_t guess : selected) {
+    const Guess& g = at(guess);
+    const int parent = g.parent == kRoot ? DraftTree::kRoot : placed_[g.parent];
+    placed_[guess] =
+        static_cast<int16_t>(tree.add(parent, g.token, g.log_q, g.log_q_kept, g.acceptance));
+  }
+}
+
+}  // namespace sapwood

@@ -1,0 +1,88 @@
+// A model drafts for the target: a second bundle, the target's own first layers, or either of them
+// behind a drafter that costs nothing.
+//
+// The tree grows a level at a time. One pass looks beyond all chosen guesses at once, which kernels
+// for few rows make cheap; what it finds goes through the pruning controller (the entropy rule and
+// soft truncation, tree/controller.h) into a pool of guesses, with acceptances that are calibrated
+// by what came of earlier ones. Another pass is run as long as it is expected to pay: MATH.md,
+// section 5, with a pass's measured cost as C_d. In the end the best tree that the pool and the
+// budget allow is handed over.
+//
+// With a `first` drafter (a cascade) its tree is in the pool before any pass, and the model is
+// asked only where that leaves enough to be gained. A guess of both counts as one, and is worth
+// what agreement has been worth.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "draft/calibration.h"
+#include "draft/draft_cache.h"
+#include "draft/drafter.h"
+#include "draft/guess_pool.h"
+#include "tree/candidates.h"
+#include "tree/pruning.h"
+
+namespace sapwood {
+
+struct ModelDrafterOptions {
+  // Of a pass of the drafting model, by the rows it gives logits for: where measuring starts.
+  CostCurve cost = CostCurve::assumed();
+  bool learn_costs = true;  // off, equal runs draft equal trees
+  int max_level = 32;       // guesses that one pass looks beyond
+};
+
+class ModelDrafter final : public Drafter {
+ public:
+  // name: what traits() says; it must outlive the drafter. first: null, or a drafter without passes
+  // of its own that is asked before the model.
+  ModelDrafter(std::string_view name, std::shared_ptr<Model> model,
+               const ModelDrafterOptions& options = {}, std::unique_ptr<Drafter> first = nullptr);
+
+  const DrafterTraits& traits() const override { return traits_; }
+  Status start(std::span<const int32_t> tokens, int max_tokens) override;
+  void follow(std::span<const int32_t> tokens) override;
+  void observe(const VerifiedRows& rows) override;
+  Status propose(const DraftRequest& request, DraftTree& tree) override;
+
+  const CostCurve& cost_curve() const { return options_.cost; }
+  int64_t passes() const { return passes_; }  // so far
+
+ private:
+  static constexpr int kDepths = 8;  // deeper guesses share the last one's yield
+
+  Status grow_chain(const DraftRequest& request, int max_nodes, DraftTree& tree);
+  Status grow_shape(const DraftRequest& request, int max_nodes, DraftTree& tree);
+  Status grow_budgeted(const DraftRequest& request, int max_nodes, DraftTree& tree);
+
+  bool may_look_beyond(int guess, const DraftRequest& request) const;
+  void choose_level(const DraftRequest& request, const Budget& budget,
+                    std::span<const int16_t> selected, double spent_ms, int max_nodes);
+  Status look_beyond_level(const DraftRequest& request, double* milliseconds);
+  Status expand(int guess, const DraftRequest& request);
+  double yield_at(int depth) const { return yields_[std::min(depth, kDepths - 1)].mean; }
+
+  struct Yield {
+    double mean;
+    int seen = 0;
+  };
+
+  ModelDrafterOptions options_;
+  std::unique_ptr<Drafter> first_;
+  DrafterTraits traits_;
+  DraftCache cache_;
+  CandidateSelector selector_;
+  Calibration calibration_;
+  GuessPool pool_;
+  std::vector<int16_t> level_;         // what the next pass looks beyond, kRoot included
+  std::array<Yield, kDepths> yields_;  // of looking beyond a guess of that depth
+  float latest_entropy_ = 0;           // nats, of the law that was expanded last
+  int64_t passes_ = 0;
+  int idle_steps_ = 0;  // in which no pass was expected to pay
+  int patience_ = 1;    // such steps before one is run all the same
+};
+
+}  // namespace sapwood

@@ -16,7 +16,8 @@ using Clock = std::chrono::steady_clock;
 // Of the share that a guess's children leave open, what the model's best new child is expected to
 // bring before anything was seen.
 constexpr double kFirstYield = 0.6;
-constexpr int kYieldMemory = 32;  // guesses
+constexpr double kYieldPrior = 2;    // looks' worth of trust in what it is a depth above
+constexpr double kYieldMemory = 64;  // looks
 
 // Passes that do not pay are tried again after so many steps at most.
 constexpr int kMostPatience = 64;
@@ -57,7 +58,6 @@ ModelDrafter::ModelDrafter(std::string_view name, std::shared_ptr<Model> model,
       selector_(cache_.model().spec().vocabulary_size),
       calibration_(kFirstPromise) {
   level_.reserve(DraftTree::kCapacity + 1);
-  yields_.fill({kFirstYield});
 }
 
 Status ModelDrafter::start(std::span<const int32_t> tokens, int max_tokens) {
@@ -206,6 +206,15 @@ bool ModelDrafter::may_look_beyond(int guess, const DraftRequest& request) const
          g.depth <= cache_.depth_left();
 }
 
+// A depth that was never reached is expected to bring what the one above it does.
+double ModelDrafter::yield_at(int depth) const {
+  double expected = kFirstYield;
+  for (int d = 0; d <= std::min(depth, kDepths - 1); ++d) {
+    expected = (yields_[d].brought + kYieldPrior * expected) / (yields_[d].looks + kYieldPrior);
+  }
+  return expected;
+}
+
 // The guesses of the best tree so far, likeliest first, as many as raise the expected ratio most.
 // A parent is likelier than its children, so none is looked beyond before its parent. A look is
 // expected to bring one child, for which the verify pass has a row more.
@@ -327,9 +336,12 @@ Status ModelDrafter::expand(int guess, const DraftRequest& request) {
     if (c >= before) best_new = std::max<double>(best_new, g.acceptance);
   }
   Yield& yield = yields_[std::min<int>(pool_.at(guess).depth, kDepths - 1)];
-  yield.seen = std::min(yield.seen + 1, kYieldMemory);
-  const double open = std::max(1.0 - covered, 0.02);
-  yield.mean += (std::min(best_new / open, 1.0) - yield.mean) / (1 + yield.seen);
+  if (yield.looks >= kYieldMemory) {
+    yield.brought /= 2;
+    yield.looks /= 2;
+  }
+  yield.brought += std::min(best_new / std::max(1.0 - covered, 0.02), 1.0);
+  yield.looks += 1;
   return Status::okay();
 }
 

@@ -63,11 +63,13 @@ class ModelDrafter final : public Drafter {
                     std::span<const int16_t> selected, double spent_ms, int max_nodes);
   Status look_beyond_level(const DraftRequest& request, double* milliseconds);
   Status expand(int guess, const DraftRequest& request);
-  double yield_at(int depth) const { return yields_[std::min(depth, kDepths - 1)].mean; }
+  // Of the share of a guess of that depth that its children leave open: what a look is expected to
+  // bring.
+  double yield_at(int depth) const;
 
   struct Yield {
-    double mean;
-    int seen = 0;
+    double brought = 0;
+    double looks = 0;
   };
 
   ModelDrafterOptions options_;
@@ -77,9 +79,9 @@ class ModelDrafter final : public Drafter {
   CandidateSelector selector_;
   Calibration calibration_;
   GuessPool pool_;
-  std::vector<int16_t> level_;         // what the next pass looks beyond, kRoot included
-  std::array<Yield, kDepths> yields_;  // of looking beyond a guess of that depth
-  float latest_entropy_ = 0;           // nats, of the law that was expanded last
+  std::vector<int16_t> level_;           // what the next pass looks beyond, kRoot included
+  std::array<Yield, kDepths> yields_{};  // by depth of the guess that was looked beyond
+  float latest_entropy_ = 0;             // nats, of the law that was expanded last
   int64_t passes_ = 0;
   int idle_steps_ = 0;  // in which no pass was expected to pay
   int patience_ = 1;    // such steps before one is run all the same

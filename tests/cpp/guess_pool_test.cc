@@ -1,0 +1,81 @@
+#include "draft/guess_pool.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <random>
+#include <vector>
+
+#include "allocation_counter.h"
+
+namespace sapwood {
+namespace {
+
+CostCurve curve_of(double one, double many) {
+  return CostCurve::measured(std::array<int, 2>{1, 64}, std::array<double, 2>{one, many});
+}
+
+void fill(GuessPool& pool, std::mt19937& random, int guesses) {
+  pool.clear();
+  for (int i = 0; i < guesses; ++i) {
+    const int parent = static_cast<int>(random() % (pool.size() + 1)) - 1;
+    if (pool.find_child(parent, i) != GuessPool::kNone) continue;
+    pool.add(parent, i, static_cast<float>(random() % 100) / 100.f);
+  }
+}
+
+TEST(GuessPool, TheBestTreeOfEverySizeHasTheLikeliestGuessesAndTheirParents) {
+  std::mt19937 random(4);
+  GuessPool pool;
+  const CostCurve free_rows = curve_of(1, 1);
+  for (int round = 0; round < 300; ++round) {
+    fill(pool, random, 1 + static_cast<int>(random() % 60));
+    const int nodes = 1 + static_cast<int>(random() % 40);
+    Budget budget(free_rows, 0, nodes);
+    const auto selected = pool.select(budget).first(static_cast<size_t>(budget.best_nodes()));
+    DraftTree tree;
+    pool.build(selected, tree);
+    ASSERT_EQ(tree.size(), static_cast<int>(selected.size()));
+    // Against sorting: with rows for nothing it is the sum of the largest path acceptances.
+    std::vector<float> paths;
+    for (int g = 0; g < pool.size(); ++g) paths.push_back(pool.at(g).path_acceptance);
+    std::sort(paths.rbegin(), paths.rend());
+    double best = 1;
+    for (int i = 0; i < std::min<int>(nodes, static_cast<int>(paths.size())); ++i) best += paths[i];
+    EXPECT_NEAR(tree.expected_tokens(), best, 1e-5);
+  }
+}
+
+TEST(GuessPool, ChildrenAreFoundByTokenAndByRank) {
+  GuessPool pool;
+  EXPECT_EQ(pool.child(GuessPool::kRoot, 0), GuessPool::kNone);
+  const int a = pool.add(GuessPool::kRoot, 10, 0.5f);
+  const int b = pool.add(GuessPool::kRoot, 11, 0.25f);
+  const int c = pool.add(b, 10, 0.5f);
+  EXPECT_EQ(pool.find_child(GuessPool::kRoot, 11), b);
+  EXPECT_EQ(pool.find_child(a, 10), GuessPool::kNone);
+  EXPECT_EQ(pool.child(GuessPool::kRoot, 1), b);
+  EXPECT_EQ(pool.child(GuessPool::kRoot, 2), GuessPool::kNone);
+  EXPECT_EQ(pool.at(c).depth, 2);
+  EXPECT_DOUBLE_EQ(pool.children_acceptance(GuessPool::kRoot), 0.75);
+  pool.at(b).acceptance = 1.f;
+  pool.refresh();
+  EXPECT_FLOAT_EQ(pool.at(c).path_acceptance, 0.5f);
+}
+
+TEST(GuessPool, AFullPoolTakesNoMoreAndNothingAllocates) {
+  GuessPool pool;
+  const CostCurve curve = curve_of(1, 2);
+  const uint64_t before = allocations();
+  for (int i = 0; i < GuessPool::kCapacity; ++i) {
+    ASSERT_NE(pool.add(GuessPool::kRoot, i, 0.001f), GuessPool::kNone);
+  }
+  EXPECT_EQ(pool.add(GuessPool::kRoot, -1, 0.5f), GuessPool::kNone);
+  Budget budget(curve, 0, 31);
+  pool.select(budget);
+  EXPECT_EQ(allocations() - before, 0u);
+}
+
+}  // namespace
+}  // namespace sapwood

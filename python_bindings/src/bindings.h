@@ -1,4 +1,4 @@
-// What the files of the Python module share: errors, arrays, and the list of parts.
+// What the files of the Python module share: errors, bundles, arrays, and the list of parts.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "model/bundle.h"
 
 namespace sapwood::python {
 
@@ -47,6 +48,11 @@ T value_or_raise(Result<T>&& result) {
 
 [[noreturn]] inline void raise_invalid(std::string message) {
   throw StatusError(Status(Code::kInvalidArgument, std::move(message)));
+}
+
+inline std::shared_ptr<const Bundle> open_bundle(const std::string& folder, bool verify_checksums) {
+  return std::make_shared<const Bundle>(
+      value_or_raise(Bundle::open(folder, {.verify_checksums = verify_checksums})));
 }
 
 // Arrays as Python hands them in (C order, converted and copied if need be) and takes them back.

@@ -35,11 +35,14 @@ LengthRule length_rule_or_raise(std::string_view name) {
 std::unique_ptr<Session> create_session(std::shared_ptr<Model> model, int context_length,
                                         int max_tree_nodes, std::string_view drafter,
                                         const std::optional<CostGrid>& measured_costs,
-                                        bool learn_costs, const NgramTable* ngram) {
+                                        bool learn_costs, const NgramTable* ngram,
+                                        std::shared_ptr<Model> draft_model) {
   SessionOptions options;
   options.context_length = context_length;
   options.max_tree_nodes = max_tree_nodes;
-  options.drafter = value_or_raise(make_drafter(drafter, ngram));
+  DrafterParts parts{.saved = ngram, .model = std::move(draft_model)};
+  parts.model_options.learn_costs = learn_costs;
+  options.drafter = value_or_raise(make_drafter(drafter, parts));
   if (measured_costs) options.measured_costs = *measured_costs;
   options.learn_costs = learn_costs;
   return value_or_raise(Session::create(std::move(model), std::move(options)));
@@ -115,10 +118,10 @@ void bind_engine(nb::module_& module) {
           "create", &create_session, nb::arg("model"), nb::kw_only(), nb::arg("context_length"),
           nb::arg("max_tree_nodes") = 31, nb::arg("drafter") = "mix",
           nb::arg("measured_costs") = nb::none(), nb::arg("learn_costs") = true,
-          nb::arg("ngram") = nb::none(),
+          nb::arg("ngram") = nb::none(), nb::arg("draft_model") = nb::none(),
           "`drafter`: one of drafter_names(). `measured_costs`: what a pass costs here; "
           "without it the session finds out from its own steps. `ngram`: what the drafter begins "
-          "with.")
+          "with. `draft_model`: what a drafter runs that runs a model.")
       .def("start", &start_session, nb::arg("prompt"), nb::kw_only(), nb::arg("mode") = "dynamic",
            nb::arg("sampling") = SamplingOptions(), nb::arg("max_new_tokens") = 128,
            nb::arg("eos_token_ids") = std::vector<int32_t>(), nb::arg("chain_length") = 4,

@@ -9,19 +9,15 @@
 namespace sapwood::python {
 namespace {
 
-std::shared_ptr<const Bundle> open_bundle(const std::string& folder) {
-  return std::make_shared<const Bundle>(
-      value_or_raise(Bundle::open(folder, {.verify_checksums = false})));
-}
-
 void construct(ModelCost* self, const std::string& folder, const std::string& shape, int threads,
                int max_rows, int max_context) {
   if (threads < 1 || max_rows < 1 || max_context < 1) {
     raise_invalid("threads, max_rows and max_context must be at least 1");
   }
   nb::gil_scoped_release unlocked;
-  new (self) ModelCost(shape.empty() ? open_bundle(folder) : value_or_raise(random_model(shape)),
-                       threads, max_rows, max_context);
+  new (self)
+      ModelCost(shape.empty() ? open_bundle(folder, false) : value_or_raise(random_model(shape)),
+                threads, max_rows, max_context);
 }
 
 std::shared_ptr<Model> native_model(ModelCost& self, int max_rows) {

@@ -3,7 +3,7 @@
 #include "model/model.h"
 
 #include "bindings.h"
-#include "model/bundle.h"
+#include "model/draft_model.h"
 #include "model/native.h"
 #ifdef SAPWOOD_WITH_ONNXRUNTIME
 #include "model/onnxruntime.h"
@@ -11,11 +11,6 @@
 
 namespace sapwood::python {
 namespace {
-
-std::shared_ptr<const Bundle> open_bundle(const std::string& folder, bool verify_checksums) {
-  return std::make_shared<const Bundle>(
-      value_or_raise(Bundle::open(folder, {.verify_checksums = verify_checksums})));
-}
 
 std::shared_ptr<Model> open_native(const std::string& folder, int threads, int max_rows,
                                    bool verify_checksums) {
@@ -41,6 +36,27 @@ std::shared_ptr<Model> open_onnxruntime(const std::string&, int, int, bool, cons
   throw StatusError(Status(Code::kUnsupported, "this build has no ONNX Runtime host"));
 }
 #endif
+
+// Runs on the target's threads, where those are to be had: the two never run at the same time.
+NativeOptions taking_turns_with(const Model& target, int threads) {
+  if (threads < 1) raise_invalid("threads must be at least 1");
+  return {.threads = threads, .team = target.team()};
+}
+
+std::shared_ptr<Model> open_draft(const std::string& folder, const std::string& target_folder,
+                                  const Model& target, int threads, bool verify_checksums) {
+  const NativeOptions options = taking_turns_with(target, threads);
+  nb::gil_scoped_release unlocked;
+  return value_or_raise(open_draft_model(*open_bundle(target_folder, false),
+                                         open_bundle(folder, verify_checksums), options));
+}
+
+std::shared_ptr<Model> open_first_layers(const std::string& target_folder, const Model& target,
+                                         int threads) {
+  const NativeOptions options = taking_turns_with(target, threads);
+  nb::gil_scoped_release unlocked;
+  return value_or_raise(open_early_exit(open_bundle(target_folder, false), options));
+}
 
 void check_bundle(const std::string& folder) {
   nb::gil_scoped_release unlocked;
@@ -95,6 +111,15 @@ void bind_model(nb::module_& module) {
              nb::arg("threads"), nb::arg("max_rows") = NativeOptions().max_rows,
              nb::arg("verify_checksums") = true,
              "The bundle's target on the native host. Raises SapwoodError if it cannot be used.");
+  module.def("open_draft_model", &open_draft, nb::arg("folder"), nb::kw_only(),
+             nb::arg("target_folder"), nb::arg("target"), nb::arg("threads"),
+             nb::arg("verify_checksums") = true,
+             "A bundle that drafts for `target`, which was opened from `target_folder` and whose "
+             "vocabulary it must have. On the native host; runs on the target's threads, or on as "
+             "many of its own where the target keeps its to itself.");
+  module.def("open_early_exit", &open_first_layers, nb::arg("target_folder"), nb::kw_only(),
+             nb::arg("target"), nb::arg("threads"),
+             "The first layers of a bundle that has an early exit, to draft for the whole.");
   module.def(
       "built_with_onnxruntime", [] { return kWithOnnxRuntime; },
       "Whether this build has the ONNX Runtime host.");

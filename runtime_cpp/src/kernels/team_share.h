@@ -23,21 +23,25 @@ struct AttentionRun {
   int row_begin, row_end;
 };
 
-// Calls visit(run) for this member's part: blocks of rows times query heads, cut into equal shares,
+// Calls visit(run) for this member's part: query heads times blocks of rows, cut into equal shares,
 // and each share into runs that stay within a block and a kv head. By query heads, so that an odd
-// number of kv heads leaves no member idle.
+// number of kv heads leaves no member idle; and heads before blocks, so that the later rows of a
+// prompt, which see more, fall to all members alike.
 template <typename Visit>
 void for_each_attention_run(const AttentionShape& shape, int rows, const ThreadTeam& team,
                             int thread, Visit visit) {
   const int group = shape.heads / shape.kv_heads;
   const int blocks = (rows + kAttentionRows - 1) / kAttentionRows;
   const auto [begin, end] = team.share(blocks * shape.heads, thread);
-  for (int item = begin; item < end;) {
-    const int row = item / shape.heads * kAttentionRows;
-    const int head = item % shape.heads;
-    const int heads = std::min(group - head % group, end - item);
-    visit(AttentionRun{head, head + heads, row, std::min(rows, row + kAttentionRows)});
-    item += heads;
+  for (int first = 0; first < shape.heads; first += group) {
+    for (int block = 0; block < blocks; ++block) {
+      // The heads of this kv head whose item, head * blocks + block, is in the share.
+      const int head_begin = std::max(first, (begin - block + blocks - 1) / blocks);
+      const int head_end = std::min(first + group, (end - block + blocks - 1) / blocks);
+      if (head_begin >= head_end) continue;
+      const int row = block * kAttentionRows;
+      visit(AttentionRun{head_begin, head_end, row, std::min(rows, row + kAttentionRows)});
+    }
   }
 }
 

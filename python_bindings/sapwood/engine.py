@@ -18,7 +18,7 @@ from sapwood.chat_template import Message
 from sapwood.cost_cache import CostKey, load_costs
 from sapwood.errors import SapwoodError
 from sapwood.generation import Generation
-from sapwood.hosts import open_model
+from sapwood.hosts import open_drafting_model, open_model
 from sapwood.manifest import read_manifest, tokenizer_sha256
 from sapwood.options import AnswerOptions, EngineOptions, completed, default_threads, showing
 from sapwood.paths import resolve_bundle
@@ -69,6 +69,13 @@ class Engine:
         )
         ngram = self.options["ngram"]
         self._ngram = None if ngram is None else self._read_ngram(ngram)
+        self._draft_model = open_drafting_model(
+            self.options["drafter"],
+            self.options["draft"],
+            target=self.model,
+            target_folder=self.bundle,
+            threads=self.threads,
+        )
         self.session = self.new_session()
         self._latest: Generation | None = None
 
@@ -122,6 +129,7 @@ class Engine:
             drafter=self.options["drafter"],
             measured_costs=self.measured_costs,
             ngram=self._ngram,
+            draft_model=self._draft_model,
         )
 
     def _read_ngram(self, path: str | os.PathLike[str]) -> _runtime.NgramTable:

@@ -21,7 +21,9 @@ MODES = ("plain", "chain", "fixed", "dynamic")
 HOSTS = ("native", "onnxruntime")
 VERIFIERS = ("target_draw", "rejection", "block", "traversal")
 LENGTH_RULES = ("window", "entropy")
-DRAFTERS = ("mix", "ngram", "successor", "none")
+LOOKUP_DRAFTERS = ("mix", "ngram", "successor")
+MODEL_DRAFTERS = ("model", "early-exit", "cascade")
+DRAFTERS = (*LOOKUP_DRAFTERS, "none", *MODEL_DRAFTERS)
 
 
 @dataclass(frozen=True)
@@ -78,15 +80,26 @@ class EngineOptions(HostOptions, total=False):
         Option(
             "mix",
             "What guesses: ngram (what followed in the text), successor (what the target itself "
-            "said after the same tokens), mix (both), none.",
+            "said after the same tokens), mix (both), none, model (the bundle of --draft), "
+            "early-exit (the target's first layers, if it was exported with one), cascade (mix "
+            "first, one of these two where it leaves something open).",
             choices=DRAFTERS,
+        ),
+    ]
+    draft: Annotated[
+        str | os.PathLike[str] | None,
+        Option(
+            None,
+            "A bundle with the same vocabulary that drafts: for the drafters model and cascade.",
+            command_type=Path | None,
         ),
     ]
     ngram: Annotated[
         str | os.PathLike[str] | None,
         Option(
             None,
-            "A table that `sapwood ngram build` wrote, for mix or successor to begin with.",
+            "A table that `sapwood ngram build` wrote, for mix, successor or cascade to begin "
+            "with.",
             command_type=Path | None,
         ),
     ]

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,6 +54,21 @@ def tiny_bundle(tiny_source: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     output = tmp_path_factory.mktemp("bundles") / "tiny"
     export(tiny_source, output)
     return output
+
+
+@pytest.fixture(scope="session")
+def exit_bundle(tiny_source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tiny bundle again, exported with an early exit after the first of its two layers."""
+    from sapwood_export.command import export
+
+    output = tmp_path_factory.mktemp("bundles") / "exit"
+    export(tiny_source, output, early_exit=1)
+    return output
+
+
+def drafter_options(drafter: str, exit_bundle: Path) -> dict[str, Any]:
+    """What an engine over ``exit_bundle`` needs for this drafter; it drafts for itself."""
+    return {"drafter": drafter, **({"draft": exit_bundle} if drafter == "model" else {})}
 
 
 @pytest.fixture(scope="session")

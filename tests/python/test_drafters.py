@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from conftest import drafter_options
 from sapwood import _runtime
 from sapwood.engine import Engine
 from sapwood.errors import SapwoodError
@@ -34,10 +35,10 @@ def test_the_names_of_both_faces_are_the_same() -> None:
 @pytest.mark.parametrize("drafter", DRAFTERS)
 @pytest.mark.parametrize("options", [{}, {"temperature": 0.9, "seed": 5, "top_p": 0.9}])
 def test_every_drafter_gives_the_plain_answer_in_every_mode(
-    tiny_bundle: Path, drafter: str, options: dict[str, Any]
+    exit_bundle: Path, drafter: str, options: dict[str, Any]
 ) -> None:
-    plain = answer(Engine(tiny_bundle, threads=1, drafter="none"), mode="plain", **options)
-    engine = Engine(tiny_bundle, threads=1, drafter=drafter)
+    plain = answer(Engine(exit_bundle, threads=1, drafter="none"), mode="plain", **options)
+    engine = Engine(exit_bundle, threads=1, **drafter_options(drafter, exit_bundle))
     for mode in MODES:
         assert answer(engine, mode=mode, **options) == plain
         assert engine.stats.drafter == drafter

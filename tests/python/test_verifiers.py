@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from conftest import Sapwood, refused
+from conftest import Sapwood, drafter_options, refused
 from sapwood.engine import Engine
 from sapwood.errors import SapwoodError
 from sapwood.options import DRAFTERS, VERIFIERS
@@ -30,8 +30,8 @@ def fitting() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("drafter", DRAFTERS)
-def test_every_verifier_gives_the_greedy_answer(tiny_bundle: Path, drafter: str) -> None:
-    engine = Engine(tiny_bundle, threads=1, drafter=drafter)
+def test_every_verifier_gives_the_greedy_answer(exit_bundle: Path, drafter: str) -> None:
+    engine = Engine(exit_bundle, threads=1, **drafter_options(drafter, exit_bundle))
     plain = answer(engine, mode="plain")
     for verifier, mode in fitting():
         assert answer(engine, mode=mode, verifier=verifier) == plain

@@ -68,6 +68,15 @@ def export(
             show_default=False,
         ),
     ] = None,
+    early_exit: Annotated[
+        int | None,
+        typer.Option(
+            "--early-exit",
+            metavar="LAYERS",
+            help="Let the first so many layers draft for the whole: --drafter early-exit.",
+            show_default=False,
+        ),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a bundle that is there.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -81,6 +90,7 @@ def export(
             format=format.value,
             quantization=quantization,
             context_length=context_length,
+            early_exit=early_exit,
             force=force,
             progress=_Steps(progress),
         )

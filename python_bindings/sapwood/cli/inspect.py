@@ -73,6 +73,12 @@ def _elements(shape: list[int]) -> int:
     return product
 
 
+def _drafter(entry: dict[str, Any], layers: int) -> str:
+    if entry["kind"] == "early_exit":
+        return f"early exit after {entry['layers']} of {layers} layers"
+    return str(entry["kind"])
+
+
 def _print(report: dict[str, Any]) -> None:
     console = output_console()
     spec = report["spec"]
@@ -91,6 +97,9 @@ def _print(report: dict[str, Any]) -> None:
     facts.add_row("made from", f"{report['source']['file']} ({report['source']['kind']})")
     facts.add_row("quantization", str(report["quantization"]["method"]))
     facts.add_row("hosts", ", ".join(report["hosts"]))
+    if report["drafters"]:
+        drafters = (_drafter(entry, spec["layers"]) for entry in report["drafters"])
+        facts.add_row("drafters", ", ".join(drafters))
     facts.add_row("ends on", ", ".join(map(str, report["tokenizer"]["eos_token_ids"])))
     facts.add_row(
         "written by", f"sapwood {report['sapwood_version']}, schema {report['schema_version']}"

@@ -32,6 +32,8 @@ class DraftCache {
   // The text goes on; nodes on its way are kept as part of it. No pass, no allocation.
   void append(std::span<const int32_t> tokens);
 
+  std::span<const int32_t> text() const { return text_; }
+
   // A tree is to be grown from the text's end: forgets all nodes, and reads the last token again.
   void begin_tree();
 

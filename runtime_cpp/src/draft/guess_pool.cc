@@ -57,7 +57,7 @@ void GuessPool::refresh() {
   }
 }
 
-std::span<const int16_t> GuessPool::select(Budget& budget) {
+std::span<const int16_t> GuessPool::by_path_acceptance() {
   const auto end = order_.begin() + size_;
   std::iota(order_.begin(), end, int16_t{0});
   // Among equals the older one, so that trees agree between machines and parents come first.
@@ -66,6 +66,11 @@ std::span<const int16_t> GuessPool::select(Budget& budget) {
     const float second = at(b).path_acceptance;
     return first != second ? first > second : a < b;
   });
+  return {order_.data(), static_cast<size_t>(size_)};
+}
+
+std::span<const int16_t> GuessPool::select(Budget& budget) {
+  by_path_acceptance();
   int taken = 0;
   while (taken < size_ && budget.wants(at(order_[taken]).path_acceptance)) {
     budget.add(at(order_[taken]).path_acceptance);

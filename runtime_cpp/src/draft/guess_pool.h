@@ -54,8 +54,9 @@ class GuessPool {
   // Acceptances have been changed: path acceptances follow.
   void refresh();
 
-  // The guesses by falling path acceptance, parents first, which `budget` takes: all it wants, of
-  // which it says how many to keep. Valid until the next call.
+  // All guesses by falling path acceptance, parents first. Valid until the next call.
+  std::span<const int16_t> by_path_acceptance();
+  // Of these, the first that `budget` takes: all it wants, of which it says how many to keep.
   std::span<const int16_t> select(Budget& budget);
 
   // Adds the guesses, parents before children, to a tree that holds none of them.

@@ -1,7 +1,6 @@
 #include "draft/model_drafter.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <numeric>
 #include <utility>
@@ -11,37 +10,15 @@
 namespace sapwood {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-// Of the share that a guess's children leave open, what the model's best new child is expected to
-// bring before anything was seen.
-constexpr double kFirstYield = 0.6;
-constexpr double kYieldPrior = 2;    // looks' worth of trust in what it is a depth above
-constexpr double kYieldMemory = 64;  // looks
-
-// Passes that do not pay are tried again after so many steps at most.
-constexpr int kMostPatience = 64;
-
-// Rows of unread text that count when a pass is weighed; a prompt is read once and helps all steps.
-constexpr int kUnreadCounted = 8;
-
-// Chains and fixed shapes of a cascade: the first drafter's tree stands if one of the root's
-// children is as likely to come as not.
+// What the first drafter of a cascade has to promise for its tree to stand where there is no budget
+// to weigh it: chains, fixed shapes and drawn trees.
 constexpr double kConfident = 0.5;
 
-// Classes of guesses: the model's by rank, those that both drafters named by the model's rank, and
-// what the model did not name.
-constexpr int kRankClasses = 4;
-constexpr int kAgreed = kRankClasses;
-constexpr int kUnnamed = 2 * kRankClasses;
-constexpr std::array<double, kUnnamed + 1> kFirstPromise = {0.9, 0.8, 0.8, 0.8,  // the model's
-                                                            1.0, 0.9, 0.9, 0.9,  // both
-                                                            0.6};
+// By GuessClass.
+constexpr std::array<double, kGuessClasses> kFirstPromise = {0.9, 0.8, 0.8, 0.8,  // the model's
+                                                             1.0, 0.9, 0.9, 0.9,  // both
+                                                             0.6, 0.8, 0.5};
 int rank_class(int rank) { return rank < 2 ? rank : rank < 4 ? 2 : 3; }
-
-double milliseconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
-}
 
 }  // namespace
 
@@ -50,13 +27,16 @@ ModelDrafter::ModelDrafter(std::string_view name, std::shared_ptr<Model> model,
     : options_(options),
       first_(std::move(first)),
       traits_{.name = name,
+              .gives_proposals = true,
               .pass_milliseconds = options.cost.milliseconds(1),
               .one_pass_per_level = true,
               .vocabulary_size = model->spec().vocabulary_size,
               .context_length = model->spec().context_length},
       cache_(std::move(model), options.max_level),
       selector_(cache_.model().spec().vocabulary_size),
-      calibration_(kFirstPromise) {
+      calibration_(kFirstPromise),
+      sampler_(cache_.model().spec().vocabulary_size) {
+  open_.reserve(DraftTree::kCapacity + 1);
   level_.reserve(DraftTree::kCapacity + 1);
 }
 
@@ -74,6 +54,8 @@ void ModelDrafter::follow(std::span<const int32_t> tokens) {
     for (int c = pool_.at(guess).first_child; c != GuessPool::kNone; c = pool_.at(c).next_sibling) {
       const GuessPool::Guess& child = pool_.at(c);
       calibration_.observe(child.of_class, child.probability, child.token == token);
+      // A child that is drawn is judged only if those before it were rejected.
+      if (child.of_class >= kDrawn && child.token == token) break;
     }
     guess = pool_.find_child(guess, token);
   }
@@ -93,19 +75,14 @@ Status ModelDrafter::propose(const DraftRequest& request, DraftTree& tree) {
   cache_.begin_tree();
   if (first_ != nullptr) {
     SAPWOOD_TRY(first_->propose(request, tree));
-    if (request.growth == Growth::kBudgeted) {
+    if (request.growth != Growth::kBudgeted) {
+      if (is_confident(tree)) return Status::okay();
+    } else {
       for (int v = 0; v < tree.size(); ++v) {
         const int guess = pool_.add(tree.parent(v), tree.token(v), tree.acceptance(v));
         pool_.at(guess).log_q = tree.log_q(v);
         pool_.at(guess).log_q_kept = tree.log_q_kept(v);
       }
-    } else {
-      double likely = 0;
-      for (int c = tree.first_child(DraftTree::kRoot); c != DraftTree::kNone;
-           c = tree.next_sibling(c)) {
-        likely += tree.acceptance(c);
-      }
-      if (likely >= kConfident) return Status::okay();
     }
     tree.clear();
   }
@@ -120,12 +97,23 @@ Status ModelDrafter::propose(const DraftRequest& request, DraftTree& tree) {
   return Status::okay();
 }
 
+// One of the root's children is as likely to come as not.
+bool ModelDrafter::is_confident(const DraftTree& tree) const {
+  double likely = 0;
+  for (int c = tree.first_child(DraftTree::kRoot); c != DraftTree::kNone;
+       c = tree.next_sibling(c)) {
+    likely += tree.acceptance(c);
+  }
+  return likely >= kConfident;
+}
+
 Status ModelDrafter::grow_chain(const DraftRequest& request, int max_nodes, DraftTree& tree) {
+  const auto ranked = [&](int guess) { return expand(guess, request); };
   int guess = GuessPool::kRoot;
   int length = max_nodes;
   while (tree.size() < length && may_look_beyond(guess, request)) {
     level_.assign(1, static_cast<int16_t>(guess));
-    SAPWOOD_TRY(look_beyond_level(request, nullptr));
+    SAPWOOD_TRY(look_beyond_level(ranked, nullptr));
     if (request.length_by_entropy && tree.empty()) {
       length = std::min(length, draft_length(latest_entropy_));
     }
@@ -138,6 +126,7 @@ Status ModelDrafter::grow_chain(const DraftRequest& request, int max_nodes, Draf
 }
 
 Status ModelDrafter::grow_shape(const DraftRequest& request, int max_nodes, DraftTree& tree) {
+  const auto ranked = [&](int guess) { return expand(guess, request); };
   // Shape node -> guess; candidates that do not exist leave a gap with all below it.
   std::array<int16_t, DraftTree::kCapacity> placed;
   placed.fill(GuessPool::kNone);
@@ -155,7 +144,7 @@ Status ModelDrafter::grow_shape(const DraftRequest& request, int max_nodes, Draf
       if (!known && static_cast<int>(level_.size()) < cache_.max_nodes()) level_.push_back(parent);
     }
     if (level_.empty()) break;
-    SAPWOOD_TRY(look_beyond_level(request, nullptr));
+    SAPWOOD_TRY(look_beyond_level(ranked, nullptr));
     for (size_t i = 0; i < nodes.size(); ++i) {
       const int16_t parent = guess_of(nodes[i].parent);
       if (parent == GuessPool::kNone || placed[i] != GuessPool::kNone) continue;
@@ -171,6 +160,7 @@ Status ModelDrafter::grow_shape(const DraftRequest& request, int max_nodes, Draf
 }
 
 Status ModelDrafter::grow_budgeted(const DraftRequest& request, int max_nodes, DraftTree& tree) {
+  const auto ranked = [&](int guess) { return expand(guess, request); };
   double spent_ms = 0;
   double ratio_without = 0;  // tokens per millisecond of not asking the model at all
   bool probing = false;
@@ -181,106 +171,17 @@ Status ModelDrafter::grow_budgeted(const DraftRequest& request, int max_nodes, D
     choose_level(request, budget, selected, spent_ms, max_nodes);
     if (!looked) {
       ratio_without = budget.best_ratio();
-      probing = level_.empty() && ++idle_steps_ >= patience_ &&
-                may_look_beyond(GuessPool::kRoot, request);
-      if (probing) level_.assign(1, int16_t{GuessPool::kRoot});
+      probing = level_.empty() && probe_now(request);
     }
     if (level_.empty()) {
-      if (looked) {
-        const bool paid = budget.best_ratio() > ratio_without;
-        patience_ = probing && !paid ? std::min(2 * patience_, kMostPatience) : 1;
-        idle_steps_ = 0;
-      }
+      if (looked) remember(probing, budget.best_ratio() > ratio_without);
       pool_.build(selected, tree);
       return Status::okay();
     }
     double pass_ms = 0;
-    SAPWOOD_TRY(look_beyond_level(request, &pass_ms));
+    SAPWOOD_TRY(look_beyond_level(ranked, &pass_ms));
     spent_ms += pass_ms;
   }
-}
-
-bool ModelDrafter::may_look_beyond(int guess, const DraftRequest& request) const {
-  const GuessPool::Guess& g = pool_.at(guess);
-  return g.node == GuessPool::kNone && g.depth < request.max_depth &&
-         g.depth <= cache_.depth_left();
-}
-
-// A depth that was never reached is expected to bring what the one above it does.
-double ModelDrafter::yield_at(int depth) const {
-  double expected = kFirstYield;
-  for (int d = 0; d <= std::min(depth, kDepths - 1); ++d) {
-    expected = (yields_[d].brought + kYieldPrior * expected) / (yields_[d].looks + kYieldPrior);
-  }
-  return expected;
-}
-
-// The guesses of the best tree so far, likeliest first, as many as raise the expected ratio most.
-// A parent is likelier than its children, so none is looked beyond before its parent. A look is
-// expected to bring one child, for which the verify pass has a row more.
-void ModelDrafter::choose_level(const DraftRequest& request, const Budget& budget,
-                                std::span<const int16_t> selected, double spent_ms, int max_nodes) {
-  level_.clear();
-  const int nodes = static_cast<int>(selected.size());
-  const bool first = pool_.at(GuessPool::kRoot).node == GuessPool::kNone;
-  const int unread = first ? std::min(cache_.unread(), kUnreadCounted) - 1 : 0;
-  double expected = 1;
-  for (const int16_t guess : selected) expected += pool_.at(guess).path_acceptance;
-  const double so_far = request.overhead_ms + spent_ms;
-  double best = budget.best_ratio();
-  size_t chosen = 0;
-  for (int i = -1; i < nodes && static_cast<int>(level_.size()) < cache_.max_nodes(); ++i) {
-    const int16_t guess = i < 0 ? int16_t{GuessPool::kRoot} : selected[i];
-    if (!may_look_beyond(guess, request)) {
-      if (first) break;  // nothing below it can be looked beyond either
-      continue;
-    }
-    level_.push_back(guess);
-    const GuessPool::Guess& g = pool_.at(guess);
-    const double open = std::max(1.0 - pool_.children_acceptance(guess), 0.0);
-    expected += g.path_acceptance * open * yield_at(g.depth);
-    const int looks = static_cast<int>(level_.size());
-    if (nodes + looks > max_nodes) {  // takes the place of the least likely one
-      const int displaced = max_nodes - looks;
-      if (displaced < 0) break;
-      expected -= pool_.at(selected[displaced]).path_acceptance;
-    }
-    const double cost = so_far + options_.cost.milliseconds(looks + unread) +
-                        request.cost->milliseconds(1 + std::min(nodes + looks, max_nodes));
-    if (expected / cost > best) {
-      best = expected / cost;
-      chosen = level_.size();
-    }
-  }
-  level_.resize(chosen);
-}
-
-Status ModelDrafter::look_beyond_level(const DraftRequest& request, double* milliseconds) {
-  const Clock::time_point begin = Clock::now();
-  const int unread = cache_.unread();
-  for (const int16_t guess : level_) {
-    GuessPool::Guess& g = pool_.at(guess);
-    g.node = guess == GuessPool::kRoot
-                 ? int16_t{DraftTree::kRoot}
-                 : static_cast<int16_t>(cache_.add(pool_.at(g.parent).node, g.token));
-  }
-  SAPWOOD_TRY(cache_.pass());
-  ++passes_;
-  for (const int16_t guess : level_) {
-    if (pool_.at(guess).node != GuessPool::kNone) SAPWOOD_TRY(expand(guess, request));
-  }
-  pool_.refresh();
-  const int rows = static_cast<int>(level_.size());
-  const double taken = milliseconds_since(begin);
-  if (options_.learn_costs && unread <= 1) {
-    options_.cost.observe(rows, taken);
-    traits_.pass_milliseconds = options_.cost.milliseconds(1);
-  }
-  if (milliseconds != nullptr) {
-    const int counted = std::min(std::max(unread - 1, 0), kUnreadCounted - 1);
-    *milliseconds = options_.cost.milliseconds(rows + counted);
-  }
-  return Status::okay();
 }
 
 Status ModelDrafter::expand(int guess, const DraftRequest& request) {
@@ -315,7 +216,7 @@ Status ModelDrafter::expand(int guess, const DraftRequest& request) {
     if (!agreed) child = pool_.add(guess, candidates.tokens[rank], 0.f);
     if (child == GuessPool::kNone) break;
     GuessPool::Guess& g = pool_.at(child);
-    g.of_class = static_cast<int16_t>((agreed ? kAgreed : 0) + rank_class(rank));
+    g.of_class = static_cast<int16_t>((agreed ? kAgreed : kNamed) + rank_class(rank));
     g.log_q = candidates.log_q[rank];
     g.log_q_kept = candidates.log_q[rank] + log_weight;
     g.probability = std::max(std::exp(g.log_q), g.probability);
@@ -335,13 +236,7 @@ Status ModelDrafter::expand(int guess, const DraftRequest& request) {
     }
     if (c >= before) best_new = std::max<double>(best_new, g.acceptance);
   }
-  Yield& yield = yields_[std::min<int>(pool_.at(guess).depth, kDepths - 1)];
-  if (yield.looks >= kYieldMemory) {
-    yield.brought /= 2;
-    yield.looks /= 2;
-  }
-  yield.brought += std::min(best_new / std::max(1.0 - covered, 0.02), 1.0);
-  yield.looks += 1;
+  learn_yield(pool_.at(guess).depth, best_new / std::max(1.0 - covered, 0.02));
   return Status::okay();
 }
 

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string_view>
@@ -24,7 +25,9 @@
 #include "draft/drafter.h"
 #include "draft/guess_pool.h"
 #include "tree/candidates.h"
+#include "tree/proposals.h"
 #include "tree/pruning.h"
+#include "verify/sampling.h"
 
 namespace sapwood {
 
@@ -33,6 +36,18 @@ struct ModelDrafterOptions {
   CostCurve cost = CostCurve::assumed();
   bool learn_costs = true;  // off, equal runs draft equal trees
   int max_level = 32;       // guesses that one pass looks beyond
+};
+
+// What guesses are calibrated by beside their probability: the model's by rank (0, 1, 2-3, 4 and
+// more), those that a cascade's first drafter named too, likewise, what only that one named, and
+// children that were drawn: a node's first, and a later one.
+enum GuessClass : int16_t {
+  kNamed = 0,
+  kAgreed = 4,
+  kUnnamed = 8,
+  kDrawn = 9,
+  kDrawnLater = 10,
+  kGuessClasses = 11
 };
 
 class ModelDrafter final : public Drafter {
@@ -47,6 +62,8 @@ class ModelDrafter final : public Drafter {
   void follow(std::span<const int32_t> tokens) override;
   void observe(const VerifiedRows& rows) override;
   Status propose(const DraftRequest& request, DraftTree& tree) override;
+  Status propose_sampled(const DraftRequest& request, Chance& chance, DraftTree& tree,
+                         Proposals& proposals) override;
 
   const CostCurve& cost_curve() const { return options_.cost; }
   int64_t passes() const { return passes_; }  // so far
@@ -54,15 +71,45 @@ class ModelDrafter final : public Drafter {
  private:
   static constexpr int kDepths = 8;  // deeper guesses share the last one's yield
 
+  // A node of a drawn tree that may draw another child, and what that is expected to bring.
+  struct Open {
+    float value;       // predicted probability that the next draw is reached and accepted
+    float reached;     // that it is reached, given that the node stands: all before were rejected
+    float acceptance;  // and accepted then
+    float certainty;   // what draws from this law are calibrated by
+    int16_t guess;
+    bool operator<(const Open& other) const {
+      if (value != other.value) return value < other.value;
+      return guess > other.guess;  // the older first, so that trees agree between machines
+    }
+  };
+
   Status grow_chain(const DraftRequest& request, int max_nodes, DraftTree& tree);
   Status grow_shape(const DraftRequest& request, int max_nodes, DraftTree& tree);
   Status grow_budgeted(const DraftRequest& request, int max_nodes, DraftTree& tree);
 
+  bool is_confident(const DraftTree& tree) const;
   bool may_look_beyond(int guess, const DraftRequest& request) const;
   void choose_level(const DraftRequest& request, const Budget& budget,
                     std::span<const int16_t> selected, double spent_ms, int max_nodes);
-  Status look_beyond_level(const DraftRequest& request, double* milliseconds);
+  bool probe_now(const DraftRequest& request);
+  void remember(bool probing, bool paid);
+
+  // One pass over level_, and expand(guess) -> Status for every guess of it.
+  template <typename Expand>
+  Status look_beyond_level(Expand&& expand_guess, double* milliseconds);
+  Status pass_over_level();
+  double count_cost(int unread, double milliseconds);
   Status expand(int guess, const DraftRequest& request);
+  void learn_yield(int depth, double brought);
+
+  // Of a tree that is drawn (model_drafter_sampled.cc).
+  struct Drawing;
+  Status draw_level(Drawing& drawing);
+  void choose_next(Drawing& drawing);
+  Status open(int guess, Drawing& drawing);
+  Result<int> draw_child(Open& open, Drawing& drawing);
+
   // Of the share of a guess of that depth that its children leave open: what a look is expected to
   // bring.
   double yield_at(int depth) const;
@@ -79,6 +126,10 @@ class ModelDrafter final : public Drafter {
   CandidateSelector selector_;
   Calibration calibration_;
   GuessPool pool_;
+  Sampler sampler_;         // the answer's transform, for laws that children are drawn from
+  std::vector<Open> open_;  // a heap
+  std::array<float, DraftTree::kCapacity + 1> log_mass_{};    // by guess + 1, of what was kept
+  std::array<int16_t, DraftTree::kCapacity + 1> shape_of_{};  // by guess + 1: node of the shape
   std::vector<int16_t> level_;           // what the next pass looks beyond, kRoot included
   std::array<Yield, kDepths> yields_{};  // by depth of the guess that was looked beyond
   float latest_entropy_ = 0;             // nats, of the law that was expanded last
@@ -86,5 +137,21 @@ class ModelDrafter final : public Drafter {
   int idle_steps_ = 0;  // in which no pass was expected to pay
   int patience_ = 1;    // such steps before one is run all the same
 };
+
+template <typename Expand>
+Status ModelDrafter::look_beyond_level(Expand&& expand_guess, double* milliseconds) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begin = Clock::now();
+  const int unread = cache_.unread();
+  SAPWOOD_TRY(pass_over_level());
+  for (const int16_t guess : level_) {
+    if (pool_.at(guess).node != GuessPool::kNone) SAPWOOD_TRY(expand_guess(guess));
+  }
+  pool_.refresh();
+  const double cost =
+      count_cost(unread, std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
+  if (milliseconds != nullptr) *milliseconds = cost;
+  return Status::okay();
+}
 
 }  // namespace sapwood

@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from sapwood.cli.common import JsonOption, choices, output_console, print_json
-from sapwood.options import DRAFTERS
+from sapwood.options import LOOKUP_DRAFTERS
 
 EXAMPLE = "Example:  sapwood bench tree --nodes 16 --json"
 
@@ -42,7 +42,7 @@ def tree(
     """
     from sapwood import _runtime
 
-    names = choices("--drafters", drafters, [name for name in DRAFTERS if name != "none"])
+    names = choices("--drafters", drafters, LOOKUP_DRAFTERS)
     results: dict[str, dict[str, Any]] = {}
     for name in names:
         cost = _runtime.tree_cost(name, vocabulary=vocabulary, nodes=nodes, rounds=rounds)

@@ -21,7 +21,7 @@ using Clock = std::chrono::steady_clock;
 // A layer that stays in the first cache with its rows, like the part of a real one in use.
 constexpr int kInputs = 512;  // a multiple of 128
 constexpr int kOutputs = 4 * kPanel;
-constexpr int kRounds = 60;  // the shortest counts: whatever else the machine does only adds
+constexpr int kRounds = 40;  // the shortest counts: whatever else the machine does only adds
 constexpr int kRepeats = 2;  // calls a round, of a microsecond and more
 
 class Trial {

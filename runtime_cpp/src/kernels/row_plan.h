@@ -38,7 +38,7 @@ class RowPlan {
   std::array<uint8_t, kRows + 1> first_{};
 };
 
-// For this table and format, measured when first asked for (under a millisecond, on one thread).
+// For this table and format, measured when first asked for (a millisecond or two, on one thread).
 // Thread-safe; lives for ever.
 const RowPlan& measured_row_plan(const KernelTable& table, const LinearFormat& format);
 

@@ -208,39 +208,6 @@ TEST(Sampling, TiesAtTheTopKBorderGoToTheLowestIds) {
   EXPECT_EQ(law->log_probability(2), -kInfinity);
 }
 
-TEST(Sampling, ADrawInvertsTheCumulativeLaw) {
-  std::mt19937 random(9);
-  for (const int n : {1, 3, 100, 5000}) {
-    Sampler sampler(n);
-    ASSERT_TRUE(sampler.start({.temperature = 1.f}, {}).ok());
-    const Result<TokenLaw> law = sampler.law(random_logits(n, random));
-    ASSERT_TRUE(law.ok());
-    double whole = 0;
-    for (const float log_p : law->log_p) whole += exp_nonpositive(log_p);
-    double below = 0;
-    for (int token = 0; token < n; ++token) {
-      const double p = exp_nonpositive(law->log_p[token]) / whole;
-      if (p > 1e-9) {
-        ASSERT_EQ(draw(law.value(), below + p / 2), token);
-      }
-      below += p;
-    }
-  }
-}
-
-TEST(Sampling, ATokenOfProbabilityZeroNeverComesOut) {
-  const std::vector<float> log_p = {-kInfinity, -90.f,          std::log(0.5f),
-                                    -kInfinity, std::log(0.5f), -kInfinity};
-  const TokenLaw law{{}, log_p};
-  EXPECT_EQ(draw(law, 0.0), 2);
-  EXPECT_EQ(draw(law, 0.49), 2);
-  EXPECT_EQ(draw(law, 0.5), 4);  // strict: at the border the next token begins
-  EXPECT_EQ(draw(law, 1 - 0x1p-53), 4);
-  std::vector<float> wide(49152, -kInfinity);
-  wide[30000] = 0.f;
-  for (const double u : {0.0, 0.5, 1 - 0x1p-53}) EXPECT_EQ(draw(TokenLaw{{}, wide}, u), 30000);
-}
-
 TEST(Sampling, MaskedTokensStayOutOfTheLaw) {
   std::vector<float> logits(300, -kInfinity);
   logits[17] = 1.f;

@@ -18,6 +18,7 @@
 #include "tree/proposals.h"
 #include "tree/pruning.h"
 #include "tree/tree_shape.h"
+#include "verify/race.h"
 #include "verify/sampling.h"
 
 namespace sapwood {
@@ -79,6 +80,11 @@ class Drafter {
  public:
   virtual ~Drafter() = default;
   virtual const DrafterTraits& traits() const = 0;
+
+  // What will decide the draws of the next text; called before its start(). A drafter may use it:
+  // the text does not depend on it (verify/race.h). Output position 0 is the first token after
+  // start().
+  virtual void foresee(const TargetDraws& draws) { static_cast<void>(draws); }
 
   // The session's text is now exactly `tokens` (a prompt). Room for `max_tokens` in all is made
   // here; follow() and propose() do not allocate.

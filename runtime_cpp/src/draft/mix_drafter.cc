@@ -17,7 +17,7 @@ int band_of(float acceptance) { return acceptance > 0 ? 1 + Calibration::band_of
 
 MixDrafter::MixDrafter(const NgramTable* saved)
     : successor_(saved),
-      opinions_(static_cast<size_t>(kBands) * kBands),
+      opinions_(2 * static_cast<size_t>(kBands) * kBands),
       successor_of_(static_cast<size_t>(DraftTree::kCapacity + 1) * TreeGrower::kMaxWidth) {}
 
 const DrafterTraits& MixDrafter::traits() const {
@@ -25,13 +25,19 @@ const DrafterTraits& MixDrafter::traits() const {
   return kTraits;
 }
 
+void MixDrafter::foresee(const TargetDraws& draws) {
+  drawn_ = draws.temperature > 0 ? 1 : 0;
+  ngram_.foresee(draws);
+  successor_.foresee(draws);
+}
+
 Status MixDrafter::start(std::span<const int32_t> tokens, int max_tokens) {
   SAPWOOD_TRY(ngram_.start(tokens, max_tokens));
   return successor_.start(tokens, max_tokens);
 }
 
-int MixDrafter::cell_of(const Guess& guess) {
-  return band_of(guess.by_ngram) * kBands + band_of(guess.by_successor);
+int MixDrafter::cell_of(const Guess& guess) const {
+  return drawn_ * kBands * kBands + band_of(guess.by_ngram) * kBands + band_of(guess.by_successor);
 }
 
 double MixDrafter::together(const Guess& guess) const {
@@ -64,9 +70,10 @@ int MixDrafter::guess(const Context& context, Guesses& guesses) const {
         std::find_if(guesses.begin(), end, [&](const Guess& g) { return g.token == other.token; });
     if (known != end) {
       known->by_successor = other.acceptance;
-      known->probability = std::max(known->probability, other.probability);
+      known->probability = std::max(known->probability, static_cast<float>(other.probability));
     } else {
-      guesses[n++] = {other.token, other.probability, 0, other.acceptance, 0, {}};
+      guesses[n++] = {other.token, static_cast<float>(other.probability), 0, other.acceptance, 0,
+                      {}};
     }
   }
   float all = 0;
@@ -110,7 +117,7 @@ void MixDrafter::follow(std::span<const int32_t> tokens) {
 }
 
 double MixDrafter::kept_at_depth(int depth) const {
-  const Promise& promise = by_depth_[std::min(depth, kMaxDepthLearnt)];
+  const Promise& promise = by_depth_[drawn_][std::min(depth, kMaxDepthLearnt)];
   return (promise.came + kDepthPrior) / (promise.promised + kDepthPrior);
 }
 
@@ -123,7 +130,7 @@ void MixDrafter::observe(const VerifiedRows& rows) {
     if (rows.tree.first_child(node) == DraftTree::kNone) break;
     const int depth = rows.tree.depth(node) + 1;
     const float kept = static_cast<float>(kept_at_depth(depth));  // is part of the prediction
-    Promise& promise = by_depth_[std::min(depth, kMaxDepthLearnt)];
+    Promise& promise = by_depth_[drawn_][std::min(depth, kMaxDepthLearnt)];
     if (promise.promised >= kMemory) {
       promise.promised /= 2;
       promise.came /= 2;

@@ -22,6 +22,7 @@ class MixDrafter final : public LookupDrafter {
   explicit MixDrafter(const NgramTable* saved = nullptr);
 
   const DrafterTraits& traits() const override;
+  void foresee(const TargetDraws& draws) override;
   Status start(std::span<const int32_t> tokens, int max_tokens) override;
   void follow(std::span<const int32_t> tokens) override;
   void observe(const VerifiedRows& rows) override;
@@ -59,17 +60,19 @@ class MixDrafter final : public LookupDrafter {
   Context present() const { return {ngram_.present(), successor_.present()}; }
   Context context_at(int node) const;
   int guess(const Context& context, Guesses& guesses) const;
-  static int cell_of(const Guess& guess);
+  int cell_of(const Guess& guess) const;
   double together(const Guess& guess) const;
 
   NgramDrafter ngram_;
   SuccessorDrafter successor_;
-  std::vector<Cell> opinions_;  // [band of the n-gram's][band of the successor's]
+  // [greedy or drawn][band of the n-gram's][band of the successor's]
+  std::vector<Cell> opinions_;
   struct Promise {
     double promised = 0;
     double came = 0;
   };
-  std::array<Promise, kMaxDepthLearnt + 1> by_depth_{};
+  std::array<std::array<Promise, kMaxDepthLearnt + 1>, 2> by_depth_{};  // of greedy, drawn texts
+  int drawn_ = 0;
   std::array<Context, DraftTree::kCapacity> context_of_;  // by node
   std::vector<NgramDrafter::Context> successor_of_;       // [node + 1][kMaxWidth]
 };

@@ -24,25 +24,28 @@ Status NgramDrafter::start(std::span<const int32_t> tokens, int max_tokens) {
   }
   automaton_->clear();
   for (const int32_t token : tokens) automaton_->append(token);
+  position_ = 0;
   return Status::okay();
 }
 
 void NgramDrafter::follow(std::span<const int32_t> tokens) {
   Guesses guesses;
+  AcceptanceTable& seen = acceptance_[foresight_.drawn() ? 1 : 0];
   for (const int32_t token : tokens) {
     // What would have been guessed here, drafted or not: the estimates stay honest while nothing is
     // drafted, which is how drafting finds its way back.
     const int n = guess(present(), TreeGrower::kMaxWidth, guesses);
     for (int i = 0; i < n; ++i) {
-      acceptance_.observe(guesses[i].matched, guesses[i].probability, guesses[i].token == token);
+      seen.observe(guesses[i].matched, guesses[i].probability, guesses[i].token == token);
     }
     automaton_->append(token);
+    ++position_;
   }
 }
 
 NgramDrafter::Context NgramDrafter::present() const {
   const int state = automaton_->longest_seen_suffix();
-  return {state, automaton_->length(state)};
+  return {state, automaton_->length(state), position_};
 }
 
 NgramDrafter::Context NgramDrafter::advance(const Context& context, int32_t token) const {
@@ -51,9 +54,9 @@ NgramDrafter::Context NgramDrafter::advance(const Context& context, int32_t toke
        state = automaton_->link(state)) {
     matched = std::min(matched, automaton_->length(state));
     const int next = automaton_->next(state, token);
-    if (next != SuffixAutomaton::kNoState) return {next, matched + 1};
+    if (next != SuffixAutomaton::kNoState) return {next, matched + 1, context.position + 1};
   }
-  return {};
+  return {SuffixAutomaton::kInitial, 0, context.position + 1};
 }
 
 int NgramDrafter::guess(const Context& context, int width, Guesses& guesses) const {
@@ -75,16 +78,19 @@ int NgramDrafter::guess(const Context& context, int width, Guesses& guesses) con
       if (known != end) {
         known->probability += probability;
       } else if (n < TreeGrower::kMaxWidth) {
-        guesses[n++] = {edge.token, matched, probability, 0, {edge.to, matched + 1}};
+        guesses[n++] = {
+            edge.token, matched, probability, 0, {edge.to, matched + 1, context.position + 1}};
       }
     }
     if (all > 0) left *= automaton.degree(state) / all;
     state = automaton.link(state);
     matched = automaton.length(state);
   }
+  foresight_.weigh(context.position, std::span<Guess>(guesses).first(n));
+  const AcceptanceTable& seen = acceptance();
   double together = 0;
   for (int i = 0; i < n; ++i) {
-    guesses[i].acceptance = acceptance_.estimate(guesses[i].matched, guesses[i].probability);
+    guesses[i].acceptance = seen.estimate(guesses[i].matched, guesses[i].probability);
     together += guesses[i].acceptance;
   }
   for (int i = 0; together > kMostTogether && i < n; ++i) {

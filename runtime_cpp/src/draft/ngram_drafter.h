@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "draft/acceptance_table.h"
+#include "draft/foresight.h"
 #include "draft/lookup_drafter.h"
 #include "draft/suffix_automaton.h"
 
@@ -28,6 +29,7 @@ class NgramDrafter final : public LookupDrafter {
   struct Context {
     int state = SuffixAutomaton::kInitial;
     int matched = 0;
+    uint64_t position = 0;  // of the token that comes next, in the output
   };
   struct Guess {
     int32_t token;
@@ -39,6 +41,7 @@ class NgramDrafter final : public LookupDrafter {
   using Guesses = std::array<Guess, TreeGrower::kMaxWidth>;
 
   const DrafterTraits& traits() const override;
+  void foresee(const TargetDraws& draws) override { foresight_.start(draws); }
   Status start(std::span<const int32_t> tokens, int max_tokens) override;
   void follow(std::span<const int32_t> tokens) override;
 
@@ -49,7 +52,7 @@ class NgramDrafter final : public LookupDrafter {
   // The likeliest successors, by falling acceptance; returns how many.
   int guess(const Context& context, int width, Guesses& guesses) const;
 
-  const AcceptanceTable& acceptance() const { return acceptance_; }
+  const AcceptanceTable& acceptance() const { return acceptance_[foresight_.drawn() ? 1 : 0]; }
 
  private:
   int look_up(const DraftTree& tree, int node, std::span<Candidate> out) override;
@@ -59,7 +62,9 @@ class NgramDrafter final : public LookupDrafter {
   }
 
   std::optional<SuffixAutomaton> automaton_;
-  AcceptanceTable acceptance_;
+  Foresight foresight_;
+  uint64_t position_ = 0;                                 // tokens since start()
+  std::array<AcceptanceTable, 2> acceptance_;             // of greedy texts, of drawn ones
   std::array<Context, DraftTree::kCapacity> context_of_;  // by node
   std::vector<Context> successor_;  // [node + 1][kMaxWidth], the contexts of a node's candidates
 };

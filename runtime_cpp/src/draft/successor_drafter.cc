@@ -24,7 +24,8 @@ int class_of(bool pair, bool from_text, int rank) {
 
 }  // namespace
 
-SuccessorDrafter::SuccessorDrafter(const NgramTable* saved) : calibration_(kFirstPromise) {
+SuccessorDrafter::SuccessorDrafter(const NgramTable* saved)
+    : calibration_{Calibration(kFirstPromise), Calibration(kFirstPromise)} {
   if (saved == nullptr) return;
   // The most frequent come first in it; taught last, they stay where two share a place.
   const std::span<const NgramTable::Record> records = saved->records();
@@ -41,17 +42,18 @@ const DrafterTraits& SuccessorDrafter::traits() const {
 Status SuccessorDrafter::start(std::span<const int32_t> tokens, int) {
   const size_t n = tokens.size();
   present_ = {n > 1 ? tokens[n - 2] : SuccessorTable::kNoToken,
-              n > 0 ? tokens[n - 1] : SuccessorTable::kNoToken};
+              n > 0 ? tokens[n - 1] : SuccessorTable::kNoToken, 0};
   return Status::okay();
 }
 
 void SuccessorDrafter::follow(std::span<const int32_t> tokens) {
   Guesses guesses;
+  Calibration& seen = calibration_[foresight_.drawn() ? 1 : 0];
   for (const int32_t token : tokens) {
     // Drafted or not, as in the n-gram drafter. The table does not hold this step's rows yet.
     const int n = guess(present_, guesses);
     for (int i = 0; i < n; ++i) {
-      calibration_.observe(guesses[i].of_class, guesses[i].probability, guesses[i].token == token);
+      seen.observe(guesses[i].of_class, guesses[i].probability, guesses[i].token == token);
     }
     present_ = present_.then(token);
   }
@@ -82,13 +84,24 @@ int SuccessorDrafter::guess(const Context& context, Guesses& guesses) const {
   if (!pair) entry = table_.after_token(context.token);
   if (entry == nullptr) return 0;
   const int n = entry->count();
+  for (int rank = 0; rank < n; ++rank) {
+    guesses[rank].token = entry->tokens[rank];
+    guesses[rank].probability = entry->probability_of(rank);
+  }
+  if (foresight_.drawn()) {
+    const std::span<Guess> known = std::span<Guess>(guesses).first(n);
+    foresight_.heat(known);
+    foresight_.weigh(context.position, known);
+    std::sort(known.begin(), known.end(), [](const Guess& a, const Guess& b) {
+      return a.probability != b.probability ? a.probability > b.probability : a.token < b.token;
+    });
+  }
   float together = 0;
   for (int rank = 0; rank < n; ++rank) {
     Guess& guess = guesses[rank];
-    guess.token = entry->tokens[rank];
     guess.of_class = class_of(pair, entry->from_text, rank);
-    guess.probability = entry->probability_of(rank);
-    guess.acceptance = static_cast<float>(calibration_.estimate(guess.of_class, guess.probability));
+    guess.acceptance =
+        static_cast<float>(calibration().estimate(guess.of_class, guess.probability));
     together += guess.acceptance;
   }
   for (int i = 0; together > kMostTogether && i < n; ++i) {
@@ -109,7 +122,8 @@ int SuccessorDrafter::look_up(const DraftTree&, int node, std::span<Candidate> o
   Guesses guesses;
   const int n = std::min(guess(context_at(node), guesses), static_cast<int>(out.size()));
   for (int i = 0; i < n; ++i) {
-    out[i] = {guesses[i].token, std::log(std::max(guesses[i].probability, 1e-9f)),
+    out[i] = {guesses[i].token,
+              static_cast<float>(std::log(std::max(guesses[i].probability, 1e-9))),
               guesses[i].acceptance};
   }
   return n;

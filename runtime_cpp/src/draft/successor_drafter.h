@@ -7,6 +7,7 @@
 #include <array>
 
 #include "draft/calibration.h"
+#include "draft/foresight.h"
 #include "draft/lookup_drafter.h"
 #include "draft/ngram_table.h"
 #include "draft/successor_table.h"
@@ -15,18 +16,19 @@ namespace sapwood {
 
 class SuccessorDrafter final : public LookupDrafter {
  public:
-  // The last two tokens of a text.
+  // The last two tokens of a text, and the position of the one that comes next in the output.
   struct Context {
     int32_t before = SuccessorTable::kNoToken;
     int32_t token = SuccessorTable::kNoToken;
+    uint64_t position = 0;
 
-    Context then(int32_t next) const { return {token, next}; }
+    Context then(int32_t next) const { return {token, next, position + 1}; }
   };
   struct Guess {
     int32_t token;
     int of_class;
-    float probability;  // as the table has it
-    float acceptance;   // what that has been worth
+    double probability;  // as the table has it; where tokens are drawn, knowing the draw
+    float acceptance;    // what that has been worth
   };
   using Guesses = std::array<Guess, TopSuccessors::kMost>;
 
@@ -34,6 +36,7 @@ class SuccessorDrafter final : public LookupDrafter {
   explicit SuccessorDrafter(const NgramTable* saved = nullptr);
 
   const DrafterTraits& traits() const override;
+  void foresee(const TargetDraws& draws) override { foresight_.start(draws); }
   Status start(std::span<const int32_t> tokens, int max_tokens) override;
   void follow(std::span<const int32_t> tokens) override;
   void observe(const VerifiedRows& rows) override;
@@ -43,7 +46,7 @@ class SuccessorDrafter final : public LookupDrafter {
   int guess(const Context& context, Guesses& guesses) const;
 
   const SuccessorTable& table() const { return table_; }
-  const Calibration& calibration() const { return calibration_; }
+  const Calibration& calibration() const { return calibration_[foresight_.drawn() ? 1 : 0]; }
 
  private:
   int look_up(const DraftTree& tree, int node, std::span<Candidate> out) override;
@@ -54,7 +57,8 @@ class SuccessorDrafter final : public LookupDrafter {
 
   SuccessorTable table_;
   TopSelector selector_;
-  Calibration calibration_;
+  Foresight foresight_;
+  std::array<Calibration, 2> calibration_;  // of greedy texts, of drawn ones
   Context present_;
   std::array<Context, DraftTree::kCapacity> context_of_;  // by node
 };

@@ -207,7 +207,13 @@ Status Session::State::start(std::span<const int32_t> prompt, const GenerateOpti
     curve = measured_costs.at(middle);
   }
   SAPWOOD_TRY(sampler.start(options.sampling, tokens));
-  if (options.mode != Mode::kPlain) SAPWOOD_TRY(drafter->start(tokens, context_length));
+  if (options.mode != Mode::kPlain) {
+    // A draft that is drawn must not know the target's luck; one that is ranked may.
+    drafter->foresee(draws_drafts()
+                         ? TargetDraws()
+                         : TargetDraws{options.sampling.temperature, options.sampling.seed});
+    SAPWOOD_TRY(drafter->start(tokens, context_length));
+  }
   running = true;
   if (generate.max_new_tokens == 0) {
     reason = StopReason::kLength;

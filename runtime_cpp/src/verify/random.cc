@@ -20,10 +20,10 @@ std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter, std::array<u
   return counter;
 }
 
-double counter_uniform(uint64_t seed, uint64_t index, RandomStream stream) {
+double counter_uniform(uint64_t seed, uint64_t index, RandomStream stream, uint32_t item) {
   const std::array<uint32_t, 4> bits =
       philox4x32({static_cast<uint32_t>(index), static_cast<uint32_t>(index >> 32),
-                  static_cast<uint32_t>(stream), 0},
+                  static_cast<uint32_t>(stream), item},
                  {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});
   const uint64_t word = (static_cast<uint64_t>(bits[1]) << 32) | bits[0];
   return static_cast<double>(word >> 11) * 0x1p-53;

@@ -12,11 +12,12 @@
 namespace sapwood {
 
 // Independent sequences under one seed.
-enum class RandomStream : uint32_t { kTarget = 0, kDraft = 1, kAcceptance = 2 };
+enum class RandomStream : uint32_t { kTarget = 0, kDraft = 1, kAcceptance = 2, kRace = 3 };
 
 std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key);
 
-// In [0, 1), a multiple of 2^-53.
-double counter_uniform(uint64_t seed, uint64_t index, RandomStream stream = RandomStream::kTarget);
+// In [0, 1), a multiple of 2^-53. Items have a number each at the same index of a stream.
+double counter_uniform(uint64_t seed, uint64_t index, RandomStream stream = RandomStream::kTarget,
+                       uint32_t item = 0);
 
 }  // namespace sapwood

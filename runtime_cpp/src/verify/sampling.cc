@@ -8,15 +8,14 @@
 
 #include "verify/exponential.h"
 #include "verify/isa/vector_loops.h"
-#include "verify/random.h"
+#include "verify/race.h"
 
 namespace sapwood {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr int kBlock = 1024;  // entries summed or compared together
-constexpr int kMaxBlocks = 512;
-constexpr int kSkip = 128;  // entries passed over together when none of them is likely enough
+constexpr int kSkip = 128;    // entries passed over together when none of them is likely enough
 
 double mass(const float* values, int n) { return vector_loops().mass(values, n); }
 
@@ -70,45 +69,6 @@ int argmax(std::span<const float> values) {
   int i = best_block;
   while (values[i] != best) ++i;
   return i;
-}
-
-int32_t draw(const TokenLaw& law, double u) {
-  const float* log_p = law.log_p.data();
-  const int n = law.size();
-  // Block sums first, so that only one block is walked token by token.
-  std::array<double, kMaxBlocks> sums;
-  const int block = std::max(kBlock, n / kMaxBlocks + 1);
-  const int blocks = (n + block - 1) / block;
-  double whole = 0;
-  for (int b = 0; b < blocks; ++b) {
-    sums[b] = mass(log_p + b * block, std::min(block, n - b * block));
-    whole += sums[b];
-  }
-  double target = u * whole;
-  double cumulative = 0;
-  int chosen = 0;
-  int last_positive = 0;
-  for (int b = 0; b < blocks; ++b) {
-    if (sums[b] > 0) last_positive = b;
-    if (cumulative + sums[b] > target) break;
-    cumulative += sums[b];
-    chosen = b + 1;
-  }
-  // Rounding may put the target a hair above what is summed token by token, at the end of a block
-  // or of the law: then the last token there that can come out does.
-  if (chosen == blocks) {
-    chosen = last_positive;
-    target = std::numeric_limits<double>::infinity();
-  }
-  const int end = std::min((chosen + 1) * block, n);
-  int token = 0;
-  for (int i = chosen * block; i < end; ++i) {
-    const double weight = static_cast<double>(exp_nonpositive(log_p[i]));
-    if (weight > 0) token = i;
-    cumulative += weight;
-    if (cumulative > target) break;
-  }
-  return law.token(token);
 }
 
 Sampler::Sampler(int vocabulary_size)
@@ -305,7 +265,7 @@ Result<int32_t> Sampler::choose(std::span<const float> logits, uint64_t index) {
   }
   const Result<TokenLaw> law = this->law(logits);
   if (!law.ok()) return law.status();
-  return draw(law.value(), counter_uniform(options_.seed, index));
+  return race(law.value(), options_.seed, index);
 }
 
 }  // namespace sapwood

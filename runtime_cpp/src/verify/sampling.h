@@ -40,11 +40,6 @@ struct TokenLaw {
   float log_probability(int32_t token) const;  // -infinity outside the law
 };
 
-// Inverse CDF: the first token, by id, at which the cumulative mass exceeds u times the whole, u in
-// [0, 1). The comparison is strict, so a token of probability zero never comes out, not at u = 0
-// either.
-int32_t draw(const TokenLaw& law, double u);
-
 // The index of the largest value, the lowest one on a tie; -1 when no value is above -infinity or
 // one of them is not a number or +infinity.
 int argmax(std::span<const float> values);
@@ -68,8 +63,9 @@ class Sampler {
   // The law after `history` for logits [vocabulary_size], valid until the next call.
   Result<TokenLaw> law(std::span<const float> logits);
 
-  // The token at output position `index`: law() and draw() with that position's uniform. Greedy
-  // skips the law. Logits that are not finite numbers (-infinity is allowed) are an error.
+  // The token at output position `index`: the winner of that position's race (verify/race.h) under
+  // law(). Greedy skips the law. Logits that are not finite numbers (-infinity is allowed) are an
+  // error.
   Result<int32_t> choose(std::span<const float> logits, uint64_t index);
 
  private:

@@ -2,8 +2,8 @@
 //
 // At the current node y ~ p is drawn, exactly as plain decoding would draw it. If y is a child we
 // descend to it, else y is emitted and the step ends. What comes out is the target's own draw at
-// every position, so the law is untouched by whatever the tree held; the tree must only have been
-// made without looking at the draws.
+// every position, a function of the seed and the target's law alone: the same text with whatever
+// tree, even one that was made knowing the seed's draws (verify/race.h).
 #pragma once
 
 #include <algorithm>

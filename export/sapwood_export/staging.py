@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import fcntl
+import glob
 import os
 import shutil
 import tempfile
@@ -19,23 +21,21 @@ MANIFEST = "manifest.json"  # what marks a folder as a bundle, and so as ours to
 def staged_folder(output: Path, *, force: bool) -> Iterator[Path]:
     """A temporary folder beside ``output`` that takes its name when the block ends well.
 
-    Whatever ends the block otherwise, Ctrl-C included, removes it. An existing output is refused
-    without ``force``; with it, only a bundle or an empty folder is replaced, and only at the end.
+    Whatever ends the block otherwise, Ctrl-C included, removes it; what a process left that was
+    killed goes with the next use of the same output. An existing output is refused without
+    ``force``; with it, only a bundle or an empty folder is replaced, and only at the end.
     """
     check_output(output, force=force)
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
-        staging = Path(tempfile.mkdtemp(prefix=f".{output.name}.partial-", dir=output.parent))
+        _remove_leftovers(output)
+        check_output(output, force=force)  # one may have come back
+        with _hidden_folder(output, "partial") as staging:
+            staging.chmod(0o777 & ~_umask())
+            yield staging
+            _replace(staging, output, force=force)
     except OSError as error:
         raise _failed(output, error) from None
-    try:
-        staging.chmod(0o777 & ~_umask())
-        yield staging
-        _replace(staging, output, force=force)
-    except OSError as error:
-        raise _failed(output, error) from None
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
 
 
 def check_output(output: Path, *, force: bool) -> None:
@@ -72,15 +72,52 @@ def _replace(staging: Path, output: Path, *, force: bool) -> None:
         staging.rename(output)
         return
     check_output(output, force=force)  # it may have appeared in the meantime
-    previous = Path(tempfile.mkdtemp(prefix=f".{output.name}.previous-", dir=output.parent))
-    output.rename(previous / output.name)
+    with _hidden_folder(output, "previous") as previous:
+        moved_away = previous / output.name
+        output.rename(moved_away)
+        try:
+            staging.rename(output)
+        except BaseException:
+            moved_away.rename(output)
+            raise
+
+
+@contextmanager
+def _hidden_folder(output: Path, kind: str) -> Iterator[Path]:
+    """A new folder beside ``output``, gone when the block ends. It is locked while its process
+    lives, which is how others know."""
+    folder = Path(tempfile.mkdtemp(prefix=f".{output.name}.{kind}-", dir=output.parent))
+    lock = os.open(folder, os.O_RDONLY)
     try:
-        staging.rename(output)
-    except BaseException:
-        (previous / output.name).rename(output)
-        raise
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield folder
     finally:
-        shutil.rmtree(previous, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+
+
+def _remove_leftovers(output: Path) -> None:
+    """Removes what processes that were killed left beside ``output``. A bundle that one of them had
+    moved away, and not yet replaced, comes back."""
+    for kind in ("previous", "partial"):
+        for folder in output.parent.glob(f".{glob.escape(output.name)}.{kind}-*"):
+            if not folder.is_dir() or _in_use(folder):
+                continue
+            moved_away = folder / output.name
+            if kind == "previous" and moved_away.is_dir() and not os.path.lexists(output):
+                moved_away.rename(output)
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _in_use(folder: Path) -> bool:
+    lock = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(lock)
+    return False
 
 
 def _failed(output: Path, error: OSError) -> SapwoodError:

@@ -15,9 +15,9 @@ void construct(ModelCost* self, const std::string& folder, const std::string& sh
     raise_invalid("threads, max_rows and max_context must be at least 1");
   }
   nb::gil_scoped_release unlocked;
-  new (self)
-      ModelCost(shape.empty() ? open_bundle(folder, false) : value_or_raise(random_model(shape)),
-                threads, max_rows, max_context);
+  new (self) ModelCost(shape.empty() ? open_bundle(folder, /*verify_checksums=*/false)
+                                     : value_or_raise(random_model(shape)),
+                       threads, max_rows, max_context);
 }
 
 std::shared_ptr<Model> native_model(ModelCost& self, int max_rows) {

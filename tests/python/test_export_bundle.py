@@ -9,7 +9,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from sapwood_export.bundle import (
     verify_bundle,
 )
 from sapwood_export.command import export
+from sapwood_export.staging import MANIFEST, staged_folder
 from tiny_models import tiny_config, tiny_weights, write_folder, write_gguf
 
 
@@ -219,8 +221,9 @@ def test_an_interrupt_leaves_nothing(tmp_path: Path, model: Path) -> None:
     assert neighbours(model) == before
 
 
-def test_control_c_in_the_middle_of_an_export_leaves_nothing(tmp_path: Path, model: Path) -> None:
-    """A real signal to a real process, which has begun to write."""
+@contextmanager
+def export_in_the_middle(model: Path, output: Path) -> Iterator[subprocess.Popen[str]]:
+    """A process of its own that has begun to write."""
     code = (
         "import sys, time, pathlib\n"
         "from sapwood_export.command import export\n"
@@ -229,7 +232,6 @@ def test_control_c_in_the_middle_of_an_export_leaves_nothing(tmp_path: Path, mod
         "    time.sleep(0.2)\n"
         "export(sys.argv[1], pathlib.Path(sys.argv[2]), progress=slowly)\n"
     )
-    output = tmp_path / "bundle"
     with subprocess.Popen(
         [sys.executable, "-c", code, str(model), str(output)],
         stdout=subprocess.PIPE,
@@ -239,10 +241,52 @@ def test_control_c_in_the_middle_of_an_export_leaves_nothing(tmp_path: Path, mod
         assert process.stdout is not None
         assert process.stdout.readline() == "writing\n"
         assert any(name.startswith(".bundle.partial-") for name in neighbours(output))
+        yield process
+
+
+def test_control_c_in_the_middle_of_an_export_leaves_nothing(tmp_path: Path, model: Path) -> None:
+    output = tmp_path / "bundle"
+    with export_in_the_middle(model, output) as process:
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=30)
         assert process.returncode != 0
     assert not any("bundle" in name for name in neighbours(output))
+
+
+def test_what_a_killed_export_left_goes_with_the_next_one(tmp_path: Path, model: Path) -> None:
+    output = tmp_path / "bundle"
+    other = tmp_path / ".bundle2.partial-x"  # of another output
+    other.mkdir()
+    with export_in_the_middle(model, output) as process:
+        process.kill()
+        process.communicate(timeout=30)
+    assert any(name.startswith(".bundle.partial-") for name in neighbours(output))
+    export(model, output)
+    assert {name for name in neighbours(output) if "bundle" in name} == {"bundle", other.name}
+
+
+def test_an_export_leaves_one_that_still_runs_alone(tmp_path: Path, model: Path) -> None:
+    output = tmp_path / "bundle"
+    with export_in_the_middle(model, output) as process:
+        running = {name for name in neighbours(output) if ".partial-" in name}
+        with staged_folder(output, force=True):
+            assert running < {name for name in neighbours(output) if ".partial-" in name}
+        assert running <= neighbours(output)
+        process.kill()
+        process.communicate(timeout=30)
+
+
+def test_a_bundle_that_a_killed_export_had_moved_away_comes_back(
+    tmp_path: Path, bundle: Path
+) -> None:
+    manifest = (bundle / MANIFEST).read_bytes()
+    away = bundle.parent / f".{bundle.name}.previous-x" / bundle.name
+    away.parent.mkdir()
+    bundle.rename(away)
+    with pytest.raises(SapwoodError, match="use --force"), staged_folder(bundle, force=False):
+        pass
+    assert (bundle / MANIFEST).read_bytes() == manifest
+    assert not away.parent.exists()
 
 
 def test_a_folder_that_cannot_be_written_is_one_line(

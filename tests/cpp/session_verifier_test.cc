@@ -92,6 +92,7 @@ TEST(SessionVerifier, EveryOneGivesTheGreedyTextAtTemperatureZero) {
     const Text expected =
         answer(*open_session(model, make_drafter("none").value()), prompt, options);
     for (const std::string_view drafter : kDrafterNames) {
+      if (drafter_needs_model(drafter)) continue;
       const auto session = open_session(model, make_drafter(drafter).value());
       for (const Verifier verifier : kOfDraws) {
         for (const Mode mode : kDraftingModes) {

@@ -34,14 +34,20 @@ ModelDrafter::ModelDrafter(std::string_view name, std::shared_ptr<Model> model,
               .context_length = model->spec().context_length},
       cache_(std::move(model), options.max_level),
       selector_(cache_.model().spec().vocabulary_size),
-      calibration_(kFirstPromise),
+      calibration_{Calibration(kFirstPromise), Calibration(kFirstPromise)},
       sampler_(cache_.model().spec().vocabulary_size) {
   open_.reserve(DraftTree::kCapacity + 1);
   level_.reserve(DraftTree::kCapacity + 1);
 }
 
+void ModelDrafter::foresee(const TargetDraws& draws) {
+  foresight_.start(draws);
+  if (first_ != nullptr) first_->foresee(draws);
+}
+
 Status ModelDrafter::start(std::span<const int32_t> tokens, int max_tokens) {
   pool_.clear();
+  position_ = 0;
   if (first_ != nullptr) SAPWOOD_TRY(first_->start(tokens, max_tokens));
   return cache_.set_text(tokens, max_tokens);
 }
@@ -53,13 +59,14 @@ void ModelDrafter::follow(std::span<const int32_t> tokens) {
     // All that were weighed count, also those that did not get into the tree.
     for (int c = pool_.at(guess).first_child; c != GuessPool::kNone; c = pool_.at(c).next_sibling) {
       const GuessPool::Guess& child = pool_.at(c);
-      calibration_.observe(child.of_class, child.probability, child.token == token);
+      calibration().observe(child.of_class, child.probability, child.token == token);
       // A child that is drawn is judged only if those before it were rejected.
       if (child.of_class >= kDrawn && child.token == token) break;
     }
     guess = pool_.find_child(guess, token);
   }
   pool_.clear();
+  position_ += tokens.size();
   cache_.append(tokens);
   if (first_ != nullptr) first_->follow(tokens);
 }
@@ -184,12 +191,45 @@ Status ModelDrafter::grow_budgeted(const DraftRequest& request, int max_nodes, D
   }
 }
 
+Candidates ModelDrafter::foreseen(const Candidates& candidates, uint64_t position) {
+  struct Guess {
+    int32_t token;
+    double probability;
+  };
+  std::array<Guess, Candidates::kMost> room;
+  const std::span<Guess> guesses = std::span<Guess>(room).first(candidates.tokens.size());
+  for (size_t i = 0; i < guesses.size(); ++i) {
+    guesses[i] = {candidates.tokens[i], std::exp(static_cast<double>(candidates.log_q[i]))};
+  }
+  foresight_.heat(guesses);
+  foresight_.weigh(position, guesses);
+  std::sort(guesses.begin(), guesses.end(), [](const Guess& a, const Guess& b) {
+    return a.probability != b.probability ? a.probability > b.probability : a.token < b.token;
+  });
+  double left = 1;
+  double entropy = 0;
+  const auto add = [&entropy](double p) { entropy -= p > 0 ? p * std::log(p) : 0; };
+  for (size_t i = 0; i < guesses.size(); ++i) {
+    foreseen_tokens_[i] = guesses[i].token;
+    foreseen_log_q_[i] = static_cast<float>(std::log(std::max(guesses[i].probability, 1e-9)));
+    left -= guesses[i].probability;
+    add(guesses[i].probability);
+  }
+  add(left);
+  return {std::span<const int32_t>(foreseen_tokens_).first(guesses.size()),
+          std::span<const float>(foreseen_log_q_).first(guesses.size()),
+          static_cast<float>(entropy), candidates.uncertainty};
+}
+
 Status ModelDrafter::expand(int guess, const DraftRequest& request) {
   const int16_t node = pool_.at(guess).node;
   const Result<Candidates> found =
       selector_.select(cache_.logits(node), {}, std::min(request.max_width, Candidates::kMost));
   if (!found.ok()) return found.status();
-  const Candidates& candidates = found.value();
+  const Candidates candidates =
+      foresight_.drawn()
+          ? foreseen(found.value(), position_ + static_cast<uint64_t>(pool_.at(guess).depth))
+          : found.value();
   latest_entropy_ = candidates.entropy;
   std::array<int, Candidates::kMost> kept;  // ranks
   int kept_count = candidates.size();
@@ -225,7 +265,7 @@ Status ModelDrafter::expand(int guess, const DraftRequest& request) {
   double together = 0;
   for (int c = pool_.at(guess).first_child; c != GuessPool::kNone; c = pool_.at(c).next_sibling) {
     GuessPool::Guess& g = pool_.at(c);
-    g.acceptance = static_cast<float>(calibration_.estimate(g.of_class, g.probability));
+    g.acceptance = static_cast<float>(calibration().estimate(g.of_class, g.probability));
     together += g.acceptance;
   }
   double best_new = 0;

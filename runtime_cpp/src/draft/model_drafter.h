@@ -23,6 +23,7 @@
 #include "draft/calibration.h"
 #include "draft/draft_cache.h"
 #include "draft/drafter.h"
+#include "draft/foresight.h"
 #include "draft/guess_pool.h"
 #include "tree/candidates.h"
 #include "tree/proposals.h"
@@ -58,6 +59,7 @@ class ModelDrafter final : public Drafter {
                const ModelDrafterOptions& options = {}, std::unique_ptr<Drafter> first = nullptr);
 
   const DrafterTraits& traits() const override { return traits_; }
+  void foresee(const TargetDraws& draws) override;
   Status start(std::span<const int32_t> tokens, int max_tokens) override;
   void follow(std::span<const int32_t> tokens) override;
   void observe(const VerifiedRows& rows) override;
@@ -92,6 +94,9 @@ class ModelDrafter final : public Drafter {
   bool may_look_beyond(int guess, const DraftRequest& request) const;
   void choose_level(const DraftRequest& request, const Budget& budget,
                     std::span<const int16_t> selected, double spent_ms, int max_nodes);
+  Calibration& calibration() { return calibration_[foresight_.drawn() ? 1 : 0]; }
+  // The candidates as the draws of their position will have it, the likeliest to be drawn first.
+  Candidates foreseen(const Candidates& candidates, uint64_t position);
   bool probe_now(const DraftRequest& request);
   void remember(bool probing, bool paid);
 
@@ -124,7 +129,11 @@ class ModelDrafter final : public Drafter {
   DrafterTraits traits_;
   DraftCache cache_;
   CandidateSelector selector_;
-  Calibration calibration_;
+  Foresight foresight_;
+  uint64_t position_ = 0;                   // tokens since start()
+  std::array<Calibration, 2> calibration_;  // of greedy texts, of drawn ones
+  std::array<int32_t, Candidates::kMost> foreseen_tokens_;
+  std::array<float, Candidates::kMost> foreseen_log_q_;
   GuessPool pool_;
   Sampler sampler_;         // the answer's transform, for laws that children are drawn from
   std::vector<Open> open_;  // a heap

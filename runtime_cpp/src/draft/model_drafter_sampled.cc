@@ -134,7 +134,7 @@ Status ModelDrafter::open(int guess, Drawing& drawing) {
   }
   log_mass_[guess + 1] = static_cast<float>(std::log(mass));
   const float certainty = 1.f - entropy_uncertainty(candidates.entropy, ControllerOptions());
-  const float acceptance = static_cast<float>(calibration_.estimate(kDrawn, certainty));
+  const float acceptance = static_cast<float>(calibration().estimate(kDrawn, certainty));
   learn_yield(pool_.at(guess).depth, acceptance);
   open_.push_back({pool_.at(guess).path_acceptance * acceptance, 1.f, acceptance, certainty,
                    static_cast<int16_t>(guess)});
@@ -202,7 +202,7 @@ Result<int> ModelDrafter::draw_child(Open& open, Drawing& drawing) {
   guess.log_q = log_q;
   guess.log_q_kept = log_q_kept;
   open.reached *= 1.f - open.acceptance;
-  open.acceptance = static_cast<float>(calibration_.estimate(kDrawnLater, open.certainty));
+  open.acceptance = static_cast<float>(calibration().estimate(kDrawnLater, open.certainty));
   open.value = pool_.at(open.guess).path_acceptance * open.reached * open.acceptance;
   return child;
 }

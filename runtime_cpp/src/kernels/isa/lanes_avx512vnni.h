@@ -112,7 +112,8 @@ inline int64_t peak_dots(int64_t rounds, int32_t* sink) {
 }
 inline void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T1); }
 
-inline constexpr RowBlock kRowBlocks[] = {{1, 2}, {2, 2}, {3, 2}, {4, 2}, {5, 2}, {6, 2}, {7, 2}, {8, 2}};
+inline constexpr RowBlock kRowBlocks[] = {{1, 2}, {2, 2}, {3, 2}, {4, 2},
+                                          {5, 2}, {6, 2}, {7, 2}, {8, 2}};
 inline constexpr int kScoreBlock = 12;
 inline constexpr int kValueBlock = 6;
 

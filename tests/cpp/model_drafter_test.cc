@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "allocation_counter.h"
 #include "draft/mix_drafter.h"
 #include "engine/session.h"
 #include "fake_model.h"
@@ -205,6 +206,46 @@ TEST(ModelDrafter, WhatItPromisesIsWhatComes) {
   }
   EXPECT_GT(accepted, 500);
   EXPECT_NEAR(promised / static_cast<double>(accepted), 1.0, 0.2);
+}
+
+TEST(ModelDrafter, DrawnFromTheTargetsOwnLawAlmostEveryGuessIsAccepted) {
+  FakeModel::Options few = kModel;
+  few.vocabulary = 30;  // so that a proposal can hold it all
+  for (const Verifier verifier : {Verifier::kRejection, Verifier::kTraversal, Verifier::kBlock}) {
+    auto drafter =
+        std::make_unique<ModelDrafter>("model", std::make_shared<FakeModel>(few), pass_costs(1, 1));
+    SessionOptions options;
+    options.context_length = 1000;
+    options.drafter = std::move(drafter);
+    const auto session = Session::create(std::make_shared<FakeModel>(few), std::move(options));
+    ASSERT_TRUE(session.ok());
+    GenerateOptions generate = options_of(Mode::kChain, 900);
+    generate.verifier = verifier;
+    generate.sampling = {.temperature = 1.3f, .top_p = 0.98f, .repetition_penalty = 1.2f};
+    generate.controller = {.beta_base = 0, .rho_min = 0, .max_tree_width = 30};  // prunes nothing
+    answer(*session.value(), {1, 2, 3}, generate);
+    const SessionStats& stats = session.value()->stats();
+    EXPECT_GT(stats.drafted_tokens, 600);
+    EXPECT_GT(static_cast<double>(stats.accepted_tokens),
+              0.999 * static_cast<double>(stats.drafted_tokens))
+        << verifier_name(verifier);
+  }
+}
+
+TEST(ModelDrafter, DrawingAllocatesNothingOnceWarm) {
+  if (!counts_allocations()) GTEST_SKIP() << "a sanitizer brings its own allocator";
+  Bench bench = bench_of(pass_costs(0.01, 0.02), kModel, std::make_unique<MixDrafter>());
+  GenerateOptions options = options_of(Mode::kDynamic, 200);
+  options.sampling = {.temperature = 1.f, .top_k = 20, .repetition_penalty = 1.1f};
+  options.verifier = Verifier::kTraversal;
+  ASSERT_TRUE(bench.session->start(Text{1, 2, 3}, options).ok());
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(bench.session->step().ok());
+  const uint64_t before = allocations();
+  while (bench.session->stop_reason() == StopReason::kNone) {
+    if (!bench.session->step().ok()) break;
+  }
+  EXPECT_EQ(allocations() - before, 0u);
+  EXPECT_GT(bench.drafter->passes(), 10);
 }
 
 TEST(ModelDrafter, TheSameHistoryGivesTheSameTreesWhenCostsAreNotLearnt) {

@@ -22,7 +22,7 @@ void construct(ModelCost* self, const std::string& folder, const std::string& sh
 
 std::shared_ptr<Model> native_model(ModelCost& self, int max_rows) {
   return value_or_raise(
-      open_native_model(self.bundle(), {.threads = self.team().size(), .max_rows = max_rows}));
+      open_native_model(self.bundle(), {.max_rows = max_rows, .team = self.team()}));
 }
 
 using Unlocked = nb::call_guard<nb::gil_scoped_release>;
@@ -67,13 +67,13 @@ void bind_measure(nb::module_& module) {
           "Milliseconds to fill an empty cache with so many tokens.")
       .def(
           "read_bandwidth",
-          [](ModelCost& self) { return read_bandwidth(self.weights(), self.team()); }, Unlocked(),
+          [](ModelCost& self) { return read_bandwidth(self.weights(), *self.team()); }, Unlocked(),
           "Bytes a second that the threads read of the weights, once.")
       .def(
-          "int8_peak", [](ModelCost& self) { return int8_peak(self.team()); }, Unlocked(),
+          "int8_peak", [](ModelCost& self) { return int8_peak(*self.team()); }, Unlocked(),
           "int8 multiply-accumulates a second between registers, in the kernels in use.")
       .def(
-          "barrier_seconds", [](ModelCost& self) { return barrier_seconds(self.team()); },
+          "barrier_seconds", [](ModelCost& self) { return barrier_seconds(*self.team()); },
           Unlocked(), "Seconds of a barrier that all threads come to at once.")
       .def_prop_ro("linear_bytes", &ModelCost::linear_bytes)
       .def_prop_ro("linear_multiplies", &ModelCost::linear_multiplies);

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <numeric>
 #include <string>
+#include <thread>
 
 #include "kernels/team_share.h"
 
@@ -44,7 +45,9 @@ ModelCost::Tree ModelCost::tree(int rows, int context) const {
 
 ModelCost::ModelCost(std::shared_ptr<const Bundle> bundle, int threads, int max_rows,
                      int max_context)
-    : bundle_(std::move(bundle)), team_(threads), max_rows_(max_rows) {
+    : bundle_(std::move(bundle)),
+      team_(std::make_shared<ThreadTeam>(threads)),
+      max_rows_(max_rows) {
   const ModelSpec& spec = bundle_->spec();
   int widest_input = 0;
   int widest_output = 0;
@@ -87,17 +90,25 @@ Status ModelCost::check(int rows, int context) const {
                                       std::to_string(kv_->slots() - max_rows_) + " tokens"};
 }
 
+// Members of other teams spin for a moment after their last run and would share our cores: waits
+// until they sleep, and wakes ours.
+void ModelCost::settle() {
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  team_->run([](int) {});
+}
+
 Result<double> ModelCost::linears(int rows) {
   SAPWOOD_TRY(check(rows, 0));
+  settle();
   const KernelTable& kernel = kernels();
   const Clock::time_point start = Clock::now();
-  team_.run([&](int thread) {
+  team_->run([&](int thread) {
     for (const LinearWeights& linear : linears_) {
       const QuantizedRows x{codes_.data(), scales_.data(), sums_.data(), scales_.data(),
                             linear.inputs};
-      const auto [begin, end] = panel_share(linear, team_, thread);
+      const auto [begin, end] = panel_share(linear, *team_, thread);
       kernel.linear(linear, x, rows, begin, end, false, out_.data(), linear.outputs);
-      team_.barrier();
+      team_->barrier();
     }
   });
   return milliseconds_since(start);
@@ -110,18 +121,19 @@ Result<double> ModelCost::attention(int rows, int context) {
   const RowBatch batch = tree.batch();
   const AttentionShape widest = spec.layer_shape(0).attention;
   const size_t each = attention_scratch_floats(widest, batch, rows);
-  scratch_.resize(each * team_.size());
+  scratch_.resize(each * team_->size());
   const int width = spec.heads * spec.head_dim;
+  settle();
   const Clock::time_point start = Clock::now();
-  team_.run([&](int thread) {
+  team_->run([&](int thread) {
     for (int layer = 0; layer < spec.layers; ++layer) {
       const AttentionShape shape = spec.layer_shape(layer).attention;
-      for_each_attention_run(shape, rows, team_, thread, [&](const AttentionRun& run) {
+      for_each_attention_run(shape, rows, *team_, thread, [&](const AttentionRun& run) {
         kernels().attention(shape, batch, kv_->layer(layer), run.head_begin, run.head_end,
                             run.row_begin, run.row_end, q_.data(), width, out_.data(), width,
                             scratch_.data() + thread * each);
       });
-      team_.barrier();
+      team_->barrier();
     }
   });
   return milliseconds_since(start);
@@ -130,6 +142,11 @@ Result<double> ModelCost::attention(int rows, int context) {
 Result<double> ModelCost::model(Model& model, int rows, int context) {
   SAPWOOD_TRY(check(rows, context));
   const Tree tree = this->tree(rows, context);
+  settle();
+  if (model.team() != team_) {  // one that keeps its team to itself wakes it with a pass
+    const Tree one = this->tree(1, context);
+    SAPWOOD_TRY(model.forward(one.batch(), *kv_, logits_));
+  }
   const Clock::time_point start = Clock::now();
   SAPWOOD_TRY(model.forward(tree.batch(), *kv_, logits_));
   return milliseconds_since(start);
@@ -141,6 +158,7 @@ Result<double> ModelCost::prefill(Model& model, int tokens) {
   for (int i = 0; i < tokens; ++i) token[i] = (i * 37 + 11) % bundle_->spec().vocabulary_size;
   std::iota(end.begin(), end.end(), 1);
   const std::span<const int32_t> slots(position);
+  settle();
   const Clock::time_point start = Clock::now();
   for (int done = 0; done < tokens;) {
     const int count = std::min(model.max_rows(), tokens - done);

@@ -36,7 +36,7 @@ class ModelCost {
 
   double linear_bytes() const { return linear_bytes_; }            // read by linears()
   double linear_multiplies() const { return linear_multiplies_; }  // int8 multiplies a row
-  ThreadTeam& team() { return team_; }
+  const std::shared_ptr<ThreadTeam>& team() { return team_; }  // for models measured here to share
   const std::shared_ptr<const Bundle>& bundle() const { return bundle_; }
   std::span<const uint8_t> weights() const;  // what the bandwidth is measured on
 
@@ -44,9 +44,10 @@ class ModelCost {
   struct Tree;  // the batch of a root with children
   Status check(int rows, int context) const;
   Tree tree(int rows, int context) const;
+  void settle();
 
   std::shared_ptr<const Bundle> bundle_;
-  ThreadTeam team_;
+  std::shared_ptr<ThreadTeam> team_;
   int max_rows_;
   std::unique_ptr<KvStore> kv_;
   std::vector<LinearWeights> linears_;

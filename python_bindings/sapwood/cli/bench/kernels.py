@@ -110,11 +110,12 @@ def measure(
         max_rows=max(ROWS),
         max_context=max(*CONTEXTS, PREFILL_TOKENS),
     )
-    models = (
-        {"native": cost.native_model(PREFILL_CHUNK)}
-        if shape
-        else {name: open_model(Path(folder), host=name, threads=count) for name in hosts}
-    )
+    models = {
+        name: cost.native_model(PREFILL_CHUNK)
+        if name == "native"
+        else open_model(Path(folder), host=name, threads=count)
+        for name in hosts
+    }
     rounds: list[Round] = []
     for number in measuring(range(repeats + 1)):
         found = _round(cost, models)

@@ -202,6 +202,19 @@ class CostCurve:
 
     def milliseconds(self, rows: int) -> float: ...
 
+class UncertaintyHead:
+    """sigmoid(w2 . relu(W1 h + b1) + b2): how probable a rejection is."""
+
+    @staticmethod
+    def create(w1: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], b1: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], w2: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], b2: float) -> UncertaintyHead:
+        """w1 [units, hidden], b1 and w2 [units]."""
+
+    @property
+    def hidden_size(self) -> int: ...
+
+    def uncertainty(self, hidden: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> float:
+        """Of a hidden state [hidden_size], in [0, 1]."""
+
 class CostGrid:
     """Milliseconds of a verify pass by rows and by committed tokens."""
 

@@ -1,10 +1,10 @@
-// DraftTree, TreeShape and CostCurve.
+// DraftTree, CostCurve, CostGrid and the controller's trained head.
 
 #include "bindings.h"
 #include "tree/budget.h"
 #include "tree/cost_grid.h"
 #include "tree/draft_tree.h"
-#include "tree/tree_shape.h"
+#include "tree/uncertainty_head.h"
 
 namespace sapwood::python {
 namespace {
@@ -85,6 +85,28 @@ void bind_tree(nb::module_& module) {
           },
           nb::arg("rows"), nb::arg("milliseconds"))
       .def("milliseconds", &CostCurve::milliseconds, nb::arg("rows"));
+
+  nb::class_<UncertaintyHead>(module, "UncertaintyHead",
+                              "sigmoid(w2 . relu(W1 h + b1) + b2): how probable a rejection is.")
+      .def_static(
+          "create",
+          [](const FloatMatrix& w1, const FloatVector& b1, const FloatVector& w2, float b2) {
+            if (w1.shape(0) != b1.size()) raise_invalid("w1 must be [units, hidden], b1 [units]");
+            return value_or_raise(UncertaintyHead::create(
+                {w1.data(), w1.size()}, {b1.data(), b1.size()}, {w2.data(), w2.size()}, b2));
+          },
+          nb::arg("w1"), nb::arg("b1"), nb::arg("w2"), nb::arg("b2"),
+          "w1 [units, hidden], b1 and w2 [units].")
+      .def_prop_ro("hidden_size", &UncertaintyHead::hidden_size)
+      .def(
+          "uncertainty",
+          [](const UncertaintyHead& self, const FloatVector& hidden) {
+            if (static_cast<int>(hidden.size()) != self.hidden_size()) {
+              raise_invalid("hidden must be [hidden_size]");
+            }
+            return self.uncertainty({hidden.data(), hidden.size()});
+          },
+          nb::arg("hidden"), "Of a hidden state [hidden_size], in [0, 1].");
 
   nb::class_<CostGrid>(module, "CostGrid",
                        "Milliseconds of a verify pass by rows and by committed tokens.")

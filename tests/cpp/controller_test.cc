@@ -139,6 +139,8 @@ TEST(SoftmaxLoops, EveryInstructionSetHasTheSameBits) {
       const SoftmaxSums sums = loops->sums(scores.data(), n, shift);
       EXPECT_EQ(sums.mass, expected.mass);
       EXPECT_EQ(sums.moment, expected.moment);
+      EXPECT_EQ(loops->dot(scores.data() + 1, scores.data(), n - 1),
+                kScalarSoftmaxLoops.dot(scores.data() + 1, scores.data(), n - 1));
       ASSERT_TRUE(loops->block_maxima(scores.data(), n, other.data()));
       EXPECT_EQ(maxima, other);
     }
@@ -185,6 +187,26 @@ TEST(Controller, SoftTruncationKeepsTheShortestPrefixOfTheWantedMass) {
   EXPECT_NEAR(soft_truncate(found.value(), 0.f, 16).log_weight, 0.f, 1e-5f);
 }
 
+TEST(Controller, AHeadsWordCountsForMoreThanTheEntropy) {
+  const ControllerOptions options;
+  Candidates candidates;
+  candidates.entropy = 0.1f;
+  EXPECT_EQ(uncertainty_of(candidates, options), 0.f);
+  candidates.uncertainty = 0.75f;
+  EXPECT_EQ(uncertainty_of(candidates, options), 0.75f);
+  candidates.uncertainty = 7.f;
+  EXPECT_EQ(uncertainty_of(candidates, options), 1.f);
+}
+
+TEST(Controller, DraftsAreLongWhereTheEntropyIsLow) {
+  EXPECT_EQ(draft_length(0.f), 8);
+  EXPECT_EQ(draft_length(0.499f), 8);
+  EXPECT_EQ(draft_length(0.5f), 4);
+  EXPECT_EQ(draft_length(0.999f), 4);
+  EXPECT_EQ(draft_length(1.f), 1);
+  EXPECT_EQ(draft_length(9.f), 1);
+}
+
 TEST(Controller, OptionsOutOfRangeAreNamed) {
   EXPECT_TRUE(ControllerOptions{}.check().ok());
   EXPECT_NE(ControllerOptions{.beta_base = 2.f}.check().message().find("beta_base"),
@@ -194,27 +216,6 @@ TEST(Controller, OptionsOutOfRangeAreNamed) {
   EXPECT_FALSE(ControllerOptions{.entropy_low = 3.f}.check().ok());
   EXPECT_FALSE((ControllerOptions{.rho_min = 0.7f}.check().ok()));
   EXPECT_FALSE((ControllerOptions{.rho_max = std::nanf("")}.check().ok()));
-}
-
-TEST(UncertaintyHead, IsATwoLayerNetworkWithASigmoid) {
-  const std::vector<float> w1 = {1.f, -2.f, 0.5f, 0.f, 1.f, -1.f};  // [2][3]
-  const Result<UncertaintyHead> head = UncertaintyHead::create(
-      w1, std::vector<float>{0.5f, -0.25f}, std::vector<float>{2.f, -1.f}, 0.125f);
-  ASSERT_TRUE(head.ok());
-  EXPECT_EQ(head->hidden_size(), 3);
-  const std::vector<float> hidden = {1.f, 0.25f, 2.f};
-  // First unit: 1 - 0.5 + 1 + 0.5 = 2; second: 0.25 - 2 - 0.25 < 0.
-  EXPECT_NEAR(head->uncertainty(hidden), 1.0 / (1.0 + std::exp(-(2.0 * 2.0 + 0.125))), 1e-6);
-}
-
-TEST(UncertaintyHead, WeightsThatDoNotFitAreRefused) {
-  const std::vector<float> one = {1.f};
-  EXPECT_FALSE(UncertaintyHead::create(std::vector<float>{1.f, 2.f, 3.f},
-                                       std::vector<float>{1.f, 2.f}, std::vector<float>{1.f, 2.f},
-                                       0.f)
-                   .ok());
-  EXPECT_FALSE(UncertaintyHead::create(one, {}, {}, 0.f).ok());
-  EXPECT_FALSE(UncertaintyHead::create(one, one, std::vector<float>{std::nanf("")}, 0.f).ok());
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ Input bush(uint32_t seed, float difference) {
   CandidateSelector selector(kVocabulary);
   ControllerOptions options;
   options.max_tree_width = kWidth;
-  EXPECT_TRUE(dynamic_tree_prune(input.draft, input.rows, kVocabulary, options, selector,
+  EXPECT_TRUE(dynamic_tree_prune(input.draft, input.rows, kVocabulary, {}, options, selector,
                                  kept.data(), input.weights.data(), input.mask.data())
                   .ok());
   std::fill(input.mask.begin(), input.mask.end(), uint8_t{0});
@@ -75,14 +75,36 @@ TEST(DynamicTreePrune, KeepsWhatTheControllerKeepsAndPadsTheRest) {
   std::vector<int32_t> kept(8, 77);
   std::vector<float> weights(8, 77);
   std::vector<uint8_t> mask(8, 77);
-  ASSERT_TRUE(
-      dynamic_tree_prune(logits, 2, 3, options, selector, kept.data(), weights.data(), mask.data())
-          .ok());
+  ASSERT_TRUE(dynamic_tree_prune(logits, 2, 3, {}, options, selector, kept.data(), weights.data(),
+                                 mask.data())
+                  .ok());
   EXPECT_EQ(kept, (std::vector<int32_t>{0, -1, -1, -1, 0, 1, 2, -1}));
   EXPECT_EQ(mask, (std::vector<uint8_t>{1, 0, 0, 0, 1, 1, 1, 0}));
   EXPECT_NEAR(weights[0], 1 / 0.75f, 1e-4f);
   EXPECT_NEAR(weights[4], 1.f, 1e-4f);
   EXPECT_EQ(weights[7], 0.f);
+}
+
+TEST(DynamicTreePrune, ATrainedHeadsWordReplacesTheEntropy) {
+  const std::vector<float> logits = {std::log(0.75f), std::log(0.2f), std::log(0.05f),
+                                     std::log(0.75f), std::log(0.2f), std::log(0.05f)};
+  const std::vector<float> uncertainty = {0.f, 1.f};
+  ControllerOptions options;
+  options.max_tree_width = 3;
+  CandidateSelector selector(3);
+  std::vector<int32_t> kept(6);
+  std::vector<float> weights(6);
+  std::vector<uint8_t> mask(6);
+  ASSERT_TRUE(dynamic_tree_prune(logits, 2, 3, uncertainty, options, selector, kept.data(),
+                                 weights.data(), mask.data())
+                  .ok());
+  EXPECT_EQ(mask, (std::vector<uint8_t>{1, 0, 0, 1, 1, 1}));
+  for (const float wrong : {-0.1f, 1.5f, std::nanf("")}) {
+    const std::vector<float> bad = {0.5f, wrong};
+    const Status status = dynamic_tree_prune(logits, 2, 3, bad, options, selector, kept.data(),
+                                             weights.data(), mask.data());
+    EXPECT_NE(status.message().find("row 1 of the uncertainty"), std::string::npos);
+  }
 }
 
 TEST(DynamicTreePrune, ARowThatIsNoDistributionIsNamed) {
@@ -93,7 +115,8 @@ TEST(DynamicTreePrune, ARowThatIsNoDistributionIsNamed) {
   int32_t kept[2];
   float weights[2];
   uint8_t mask[2];
-  const Status status = dynamic_tree_prune(logits, 2, 2, options, selector, kept, weights, mask);
+  const Status status =
+      dynamic_tree_prune(logits, 2, 2, {}, options, selector, kept, weights, mask);
   EXPECT_NE(status.message().find("row 1"), std::string::npos) << status.message();
 }
 

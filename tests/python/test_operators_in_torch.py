@@ -104,6 +104,21 @@ def cases() -> list[Case]:
     }
     sizes = {"heads": HEADS, "kv_heads": KV_HEADS, "head_dim": HEAD_DIM, "intermediate": UNITS}
 
+    def prune(uncertainty: np.ndarray[Any, Any] | None) -> Case:
+        inputs = {
+            "logits": 3 * normal(ROWS, VOCABULARY),
+            "entropy_threshold": np.float32([2.5]),
+            "uncertainty": uncertainty,
+        }
+        attributes = {
+            "max_tree_width": 6,
+            "beta_base": 0.3,
+            "rho_min": 0.02,
+            "rho_max": 0.6,
+            "entropy_low": 0.8,
+        }
+        return Case("DynamicTreePrune", inputs, attributes)
+
     def layer(window: int, activation: str, optional: bool) -> Case:
         inputs: Arrays = {"hidden": normal(ROWS, HIDDEN), "rotary": rotary}
         inputs |= {name: attention[name] for name in (*PASS, "past_keys", "past_values")}
@@ -146,17 +161,8 @@ def cases() -> list[Case]:
         ),
         Case("TreeAttention", attention, {"scale": 0.2, "window": 0}),
         Case("TreeAttention", attention, {"scale": 0.2, "window": 6}),
-        Case(
-            "DynamicTreePrune",
-            {"logits": 3 * normal(ROWS, VOCABULARY), "entropy_threshold": np.float32([2.5])},
-            {
-                "max_tree_width": 6,
-                "beta_base": 0.3,
-                "rho_min": 0.02,
-                "rho_max": 0.6,
-                "entropy_low": 0.8,
-            },
-        ),
+        prune(uncertainty=None),
+        prune(uncertainty=generator.uniform(size=ROWS).astype(np.float32)),
         Case("BlockSparseVerify", chain_to_verify(normal(ROWS, VOCABULARY)), GREEDY),
         layer(0, "silu", optional=False),
         layer(6, "gelu_tanh", optional=True),

@@ -62,7 +62,7 @@ def test_pruning_is_the_same_in_onnxruntime_torch_and_numpy(vocabulary: int) -> 
     logits[3, 1:] = -np.inf  # one token has everything
     kept, weights, mask = prune(logits, 2.5)
     ours = operators().dynamic_tree_prune(
-        torch.from_numpy(logits), torch.tensor([2.5]), *PRUNING.values()
+        torch.from_numpy(logits), torch.tensor([2.5]), None, *PRUNING.values()
     )
     np.testing.assert_array_equal(kept, ours[0].numpy())
     np.testing.assert_allclose(weights, ours[1].numpy(), rtol=3e-5)

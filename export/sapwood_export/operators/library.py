@@ -37,8 +37,8 @@ SCHEMAS = {
     "str gate_up_format, str down_format) -> (Tensor, Tensor, Tensor)",
     "output_head": "(Tensor hidden, Tensor output_rows, Tensor norm, Tensor head, str form, "
     "float norm_epsilon, int vocabulary) -> Tensor",
-    "dynamic_tree_prune": "(Tensor logits, Tensor entropy_threshold, int max_tree_width, "
-    "float beta_base, float rho_min, float rho_max, float entropy_low) "
+    "dynamic_tree_prune": "(Tensor logits, Tensor entropy_threshold, Tensor? uncertainty, "
+    "int max_tree_width, float beta_base, float rho_min, float rho_max, float entropy_low) "
     "-> (Tensor, Tensor, Tensor)",
     "block_sparse_verify": "(Tensor target_logits, Tensor draft_logits, Tensor tree_mask, "
     "Tensor importance_weights, Tensor? draw, str verifier, float temperature) "

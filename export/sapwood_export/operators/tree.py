@@ -21,6 +21,7 @@ ROOT = -1
 def dynamic_tree_prune(
     logits: Tensor,
     entropy_threshold: Tensor,
+    uncertainty: Tensor | None,
     max_tree_width: int,
     beta_base: float,
     rho_min: float,
@@ -29,15 +30,20 @@ def dynamic_tree_prune(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """logits [R, V], entropy_threshold [1] nats -> what soft truncation keeps, [R, W] each.
 
+    uncertainty [R] in [0, 1]: what a trained head says (``uncertainty_head``); None: the entropy
+    rule.
     Returns (kept_indices int32, -1 beyond; importance_weights float32, 0 beyond; tree_mask uint8).
     """
     vocabulary = logits.shape[1]
     log_q = torch.log_softmax(logits.double(), dim=-1)
     q = log_q.exp()
     entropy = -torch.where(q > 0, q * log_q, torch.zeros_like(q)).sum(-1)
-    high = entropy_threshold.double()
-    uncertainty = ((entropy - entropy_low) / (high - entropy_low)).clamp(0, 1)
-    ratio = (beta_base * (1 - uncertainty)).clamp(rho_min, rho_max)
+    if uncertainty is None:
+        high = entropy_threshold.double()
+        uncertainty = ((entropy - entropy_low) / (high - entropy_low)).clamp(0, 1)
+    elif not bool(((uncertainty >= 0) & (uncertainty <= 1)).all()):
+        raise ValueError("an uncertainty must be in [0, 1]")
+    ratio = (beta_base * (1 - uncertainty.double())).clamp(rho_min, rho_max)
     width = min(max_tree_width, vocabulary)
     order = torch.sort(logits, dim=-1, descending=True, stable=True).indices[:, :width]
     likeliest = q.gather(1, order)
@@ -55,8 +61,21 @@ def dynamic_tree_prune(
     return padded(indices, -1), padded(weights, 0), padded(kept.to(torch.uint8), 0)
 
 
+def uncertainty_head(hidden: Tensor, w1: Tensor, b1: Tensor, w2: Tensor, b2: Tensor) -> Tensor:
+    """hidden [R, H] -> [R]: sigmoid(w2 . relu(W1 h + b1) + b2) (MATH.md, section 3).
+
+    w1 [units, H], b1 and w2 [units], b2 []: as runtime_cpp/src/tree/uncertainty_head.h takes them.
+    In a draft's graph these are plain ONNX operators ahead of DynamicTreePrune.
+    """
+    return torch.sigmoid(torch.relu(hidden @ w1.T + b1) @ w2 + b2)
+
+
 def dynamic_tree_prune_shape(
-    logits: Tensor, entropy_threshold: Tensor, max_tree_width: int, *options: float
+    logits: Tensor,
+    entropy_threshold: Tensor,
+    uncertainty: Tensor | None,
+    max_tree_width: int,
+    *options: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
     shape = (logits.shape[0], max_tree_width)
     return (

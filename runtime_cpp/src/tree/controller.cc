@@ -12,10 +12,6 @@ Status out_of_range(const char* option, double value, const char* range) {
                 std::string(option) + " is " + std::to_string(value) + "; it must be " + range);
 }
 
-bool all_finite(std::span<const float> values) {
-  return std::all_of(values.begin(), values.end(), [](float v) { return std::isfinite(v); });
-}
-
 }  // namespace
 
 Status ControllerOptions::check() const {
@@ -47,42 +43,6 @@ int draft_length(float entropy) { return entropy < 0.5f ? 8 : entropy < 1.f ? 4 
 
 float prune_ratio(float uncertainty, const ControllerOptions& options) {
   return std::clamp(options.beta_base * (1.f - uncertainty), options.rho_min, options.rho_max);
-}
-
-Result<UncertaintyHead> UncertaintyHead::create(std::span<const float> w1,
-                                                std::span<const float> b1,
-                                                std::span<const float> w2, float b2) {
-  const size_t units = b1.size();
-  if (units == 0 || w2.size() != units || w1.empty() || w1.size() % units != 0) {
-    return Status(Code::kCorrupt,
-                  "an uncertainty head needs w1 [units, hidden], b1 and w2 "
-                  "[units]; it has " +
-                      std::to_string(w1.size()) + ", " + std::to_string(units) + " and " +
-                      std::to_string(w2.size()) + " values");
-  }
-  if (!all_finite(w1) || !all_finite(b1) || !all_finite(w2) || !std::isfinite(b2)) {
-    return Status(Code::kCorrupt, "an uncertainty head's weights are not all finite numbers");
-  }
-  UncertaintyHead head;
-  head.hidden_size_ = static_cast<int>(w1.size() / units);
-  head.w1_.assign(w1.begin(), w1.end());
-  head.b1_.assign(b1.begin(), b1.end());
-  head.w2_.assign(w2.begin(), w2.end());
-  head.b2_ = b2;
-  return head;
-}
-
-float UncertaintyHead::uncertainty(std::span<const float> hidden) const {
-  double score = b2_;
-  for (size_t unit = 0; unit < b1_.size(); ++unit) {
-    const float* row = w1_.data() + unit * static_cast<size_t>(hidden_size_);
-    double sum = b1_[unit];
-    for (int i = 0; i < hidden_size_; ++i) {
-      sum += static_cast<double>(row[i]) * static_cast<double>(hidden[i]);
-    }
-    score += static_cast<double>(w2_[unit]) * std::max(sum, 0.0);
-  }
-  return static_cast<float>(1.0 / (1.0 + std::exp(-score)));
 }
 
 SoftTruncation soft_truncate(const Candidates& candidates, float ratio, int max_tree_width) {

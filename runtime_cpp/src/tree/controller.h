@@ -2,15 +2,12 @@
 // section 3).
 //
 //   uncertainty a in [0, 1]: from the entropy of q, or from a small network on the drafter's hidden
-//                            state that predicts the probability of rejection;
+//                            state that predicts the probability of rejection
+//                            (tree/uncertainty_head.h);
 //   prune ratio = clip(beta_base (1 - a), rho_min, rho_max): sure -> prune much;
 //   soft truncation: the shortest prefix of the candidates, by falling q, of mass Z >= 1 - ratio;
 //   importance weight of what is kept: q~ / q = 1 / Z, so log w = -log Z.
 #pragma once
-
-#include <cstdint>
-#include <span>
-#include <vector>
 
 #include "base/status.h"
 #include "tree/candidates.h"
@@ -39,25 +36,6 @@ float prune_ratio(float uncertainty, const ControllerOptions& options);
 // How many tokens to draft at most where the draft's law has this entropy in nats: 8 below 0.5, 4
 // below 1.0, else 1 (MATH.md, section 7).
 int draft_length(float entropy);
-
-// a = sigmoid(w2 . relu(W1 h + b1) + b2), trained to predict 1 - sum of min(p, q).
-class UncertaintyHead {
- public:
-  // w1 [units][hidden], b1 [units], w2 [units], b2: row-major, copied. An error if sizes disagree
-  // or a value is not finite.
-  static Result<UncertaintyHead> create(std::span<const float> w1, std::span<const float> b1,
-                                        std::span<const float> w2, float b2);
-
-  int hidden_size() const { return hidden_size_; }
-  float uncertainty(std::span<const float> hidden) const;  // hidden.size() == hidden_size()
-
- private:
-  int hidden_size_ = 0;
-  std::vector<float> w1_;
-  std::vector<float> b1_;
-  std::vector<float> w2_;
-  float b2_ = 0;
-};
 
 struct SoftTruncation {
   int kept;          // the first so many candidates

@@ -1,4 +1,4 @@
-// DynamicTreePrune(logits[R, V], entropy_threshold[1])
+// DynamicTreePrune(logits[R, V], entropy_threshold[1], uncertainty[R]?)
 //   {max_tree_width, beta_base, rho_min, rho_max, entropy_low}
 //   -> kept_indices[R, W], importance_weights[R, W], tree_mask[R, W]: tree/dynamic_tree_prune.h
 #include <optional>
@@ -9,9 +9,10 @@
 namespace sapwood::ort {
 namespace {
 
-enum Input : size_t { kLogits, kThreshold };
+enum Input : size_t { kLogits, kThreshold, kUncertainty };
 
-constexpr Port kInputs[] = {{"logits", kFloat}, {"entropy_threshold", kFloat}};
+constexpr Port kInputs[] = {
+    {"logits", kFloat}, {"entropy_threshold", kFloat}, {"uncertainty", kFloat, true}};
 constexpr Port kOutputs[] = {
     {"kept_indices", kIndex}, {"importance_weights", kFloat}, {"tree_mask", kBytes}};
 
@@ -30,16 +31,22 @@ class DynamicTreePrune final : public Kernel {
   static Result<std::unique_ptr<Kernel>> create(const KernelSetup& setup) {
     auto kernel = std::make_unique<DynamicTreePrune>();
     SAPWOOD_TRY(read_settings(setup.attributes(), &kernel->options_));
+    kernel->has_uncertainty_ = setup.has_input(kUncertainty);
     return std::unique_ptr<Kernel>(std::move(kernel));
   }
 
   Status compute(KernelCall& call, Resources&) override {
-    Tensor logits, threshold;
+    Tensor logits, threshold, uncertainty;
     int32_t* kept = nullptr;
     float* weights = nullptr;
     uint8_t* mask = nullptr;
     SAPWOOD_TRY(call.read(kLogits, {kAny, kAny}, &logits));
     SAPWOOD_TRY(call.read(kThreshold, {1}, &threshold));
+    std::span<const float> said;
+    if (has_uncertainty_) {
+      SAPWOOD_TRY(call.read(kUncertainty, {logits.shape[0]}, &uncertainty));
+      said = {uncertainty.as<float>(), static_cast<size_t>(uncertainty.elements())};
+    }
     ControllerOptions options = options_;
     options.entropy_high = threshold.as<float>()[0];
     if (!(options.entropy_high > options.entropy_low)) {
@@ -59,11 +66,12 @@ class DynamicTreePrune final : public Kernel {
       vocabulary_ = vocabulary;
     }
     return dynamic_tree_prune({logits.as<float>(), static_cast<size_t>(logits.elements())}, rows,
-                              vocabulary, options, *selector_, kept, weights, mask);
+                              vocabulary, said, options, *selector_, kept, weights, mask);
   }
 
  private:
   ControllerOptions options_;
+  bool has_uncertainty_ = false;
   std::optional<CandidateSelector> selector_;
   int vocabulary_ = 0;
 };
@@ -74,6 +82,7 @@ Status infer(const Attributes& attributes, ShapeInference& shapes) {
   SAPWOOD_TRY(shapes.expect(kLogits, {kAny, kAny}));
   SAPWOOD_TRY(shapes.expect(kThreshold, {1}));
   const Dim rows = shapes.dim(kLogits, 0);
+  if (shapes.has_shape(kUncertainty)) SAPWOOD_TRY(shapes.expect(kUncertainty, {rows.size}));
   for (size_t output = 0; output < 3; ++output) {
     SAPWOOD_TRY(shapes.set_output(output, {rows, options.max_tree_width}));
   }

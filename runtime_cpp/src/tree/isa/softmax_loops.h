@@ -1,5 +1,5 @@
-// The passes of candidate selection over a whole vocabulary, one table per instruction set; the
-// same plain loops (softmax_loops_inl.h) compiled again, so the same bits in each.
+// The controller's long loops, over a whole vocabulary or a hidden state, one table per instruction
+// set; the same plain loops (softmax_loops_inl.h) compiled again, so the same bits in each.
 #pragma once
 
 namespace sapwood {
@@ -16,6 +16,8 @@ struct SoftmaxLoops {
   bool (*block_maxima)(const float* scores, int n, float* block_max);
   // No score is above `shift`.
   SoftmaxSums (*sums)(const float* scores, int n, float shift);
+  // Sum of a[i] * b[i].
+  double (*dot)(const float* a, const float* b, int n);
 };
 
 inline constexpr int kSoftmaxBlock = 128;

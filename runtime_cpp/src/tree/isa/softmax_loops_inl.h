@@ -94,7 +94,30 @@ SoftmaxSums sums(const float* scores, int n, float shift) {
   return {mass, moment};
 }
 
-constexpr SoftmaxLoops kLoops = {block_maxima, sums};
+double dot(const float* a, const float* b, int n) {
+  double sum = 0;
+  // As in sums(): floats add up a stretch, doubles the stretches.
+  constexpr int kStretch = 1024;
+  for (int begin = 0; begin < n; begin += kStretch) {
+    const int end = begin + kStretch < n ? begin + kStretch : n;
+    Floats stretch = {};
+    int i = begin;
+    for (; i + kLanes <= end; i += kLanes) {
+      Floats x;
+      Floats y;
+      load(a + i, x);
+      load(b + i, y);
+      stretch += x * y;
+    }
+    for (int j = 0; i + j < end; ++j) stretch[j] += a[i + j] * b[i + j];
+    float one = 0;
+    for (int j = 0; j < kLanes; ++j) one += stretch[j];
+    sum += one;
+  }
+  return sum;
+}
+
+constexpr SoftmaxLoops kLoops = {block_maxima, sums, dot};
 
 }  // namespace
 }  // namespace sapwood

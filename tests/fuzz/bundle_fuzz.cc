@@ -2,7 +2,6 @@
 // opened bundle gives lies inside the weights.
 #include <unistd.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -11,6 +10,7 @@
 #include "make_test_bundle.h"
 #include "model/bundle.h"
 #include "model/tensors.h"
+#include "promise.h"
 #include "temporary_folder.h"
 
 namespace {
@@ -18,12 +18,6 @@ namespace {
 using namespace sapwood;
 
 constexpr uint64_t kMaxWeights = uint64_t{1} << 22;  // larger ones are not allocated
-
-void require(bool condition, const char* what) {
-  if (condition) return;
-  std::fprintf(stderr, "broken promise: %s\n", what);
-  std::abort();
-}
 
 void check_message(const Status& status) {
   require(!status.ok(), "a failure has an error code");

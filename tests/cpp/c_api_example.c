@@ -4,9 +4,11 @@
 
 #include <stdio.h>
 
-int c_api_example(const char* bundle, const char* host, sapwood_mode mode, const int32_t* prompt,
-                  size_t prompt_length, int32_t* answer, size_t room, sapwood_stats* stats) {
+int c_api_example(const char* bundle, const char* host, const char* drafter, sapwood_mode mode,
+                  sapwood_verifier verifier, const int32_t* prompt, size_t prompt_length,
+                  int32_t* answer, size_t room, sapwood_stats* stats) {
   sapwood_engine_options engine_options;
+  sapwood_session_options session_options;
   sapwood_engine* engine = NULL;
   sapwood_session* session = NULL;
   sapwood_generate_options options;
@@ -20,11 +22,14 @@ int c_api_example(const char* bundle, const char* host, sapwood_mode mode, const
     fprintf(stderr, "%s\n", sapwood_last_error());
     return -1;
   }
-  code = sapwood_session_create(engine, NULL, &session);
+  sapwood_session_options_init(&session_options);
+  session_options.drafter = drafter;
+  code = sapwood_session_create(engine, &session_options, &session);
   sapwood_engine_close(engine); /* the session keeps what it needs */
 
   sapwood_generate_options_init(&options);
   options.mode = mode;
+  options.verifier = verifier;
   options.max_new_tokens = (int32_t)room;
   options.temperature = 0.8f;
   options.seed = 7;

@@ -74,6 +74,18 @@ typedef enum sapwood_mode {
   SAPWOOD_DYNAMIC = 3 /* a tree as large as it pays here and now */
 } sapwood_mode;
 
+typedef enum sapwood_verifier {
+  SAPWOOD_TARGET_DRAW = 0, /* draws from the target: the text at a seed is plain decoding's */
+  SAPWOOD_REJECTION = 1, /* these three judge drafts that are drawn themselves. The text has the */
+  SAPWOOD_BLOCK = 2,     /* same law, but which text comes at a seed depends on the drafts. Block */
+  SAPWOOD_TRAVERSAL = 3  /* is for chains: SAPWOOD_CHAIN, SAPWOOD_DYNAMIC. Greedy: all alike. */
+} sapwood_verifier;
+
+typedef enum sapwood_length_rule {
+  SAPWOOD_LENGTH_BY_WINDOW = 0, /* how many guesses came true lately */
+  SAPWOOD_LENGTH_BY_ENTROPY = 1 /* how certain the draft is */
+} sapwood_length_rule;
+
 typedef enum sapwood_stop_reason {
   SAPWOOD_STOP_NONE = 0,     /* still going, or never started */
   SAPWOOD_STOP_EOS = 1,      /* an end-of-sequence token was emitted */
@@ -93,8 +105,9 @@ SAPWOOD_API const char* sapwood_version(void);
  * next failing call. */
 SAPWOOD_API const char* sapwood_last_error(void);
 
-/* "plain", ... and "eos", ...; "unknown" for values outside the enumerations. */
+/* "plain", ..., "target_draw", ... and "eos", ...; "unknown" outside the enumerations. */
 SAPWOOD_API const char* sapwood_mode_name(int32_t mode);
+SAPWOOD_API const char* sapwood_verifier_name(int32_t verifier);
 SAPWOOD_API const char* sapwood_stop_reason_name(int32_t reason);
 
 /* ---- engine ---- */
@@ -124,6 +137,13 @@ typedef struct sapwood_session_options {
   size_t size;            /* set by sapwood_session_options_init */
   int32_t context_length; /* prompt and answer together; 0 (default): what the bundle proposes */
   int32_t max_tree_nodes; /* guesses verified a step, at most 256 (default 31) */
+  /* What guesses: "mix" (NULL), "ngram", "successor", "none", "model", "early-exit", "cascade". It
+   * lives as long as the session: what it learns from one answer helps the next. */
+  const char* drafter;
+  const char* ngram_table;    /* a file of `sapwood ngram build` to begin with; NULL: nothing */
+  const char* draft_bundle;   /* of the drafter model, or of a cascade; NULL: the early exit */
+  const char* measured_costs; /* the file that `sapwood tune` wrote for this bundle, host, threads
+                               * and machine; NULL: costs are learned from the session's steps */
 } sapwood_session_options;
 SAPWOOD_API void sapwood_session_options_init(sapwood_session_options* options);
 
@@ -135,7 +155,7 @@ SAPWOOD_API void sapwood_session_close(sapwood_session* session); /* NULL is all
 
 typedef struct sapwood_generate_options {
   size_t size;               /* set by sapwood_generate_options_init */
-  int32_t mode;              /* a sapwood_mode, default SAPWOOD_DYNAMIC; never changes the text */
+  int32_t mode;              /* a sapwood_mode, default SAPWOOD_DYNAMIC; see sapwood_verifier */
   int32_t max_new_tokens;    /* default 128; drafts do not count */
   float temperature;         /* default 0: greedy */
   int32_t top_k;             /* default 0: off */
@@ -148,6 +168,11 @@ typedef struct sapwood_generate_options {
   size_t eos_token_count;
   int32_t chain_length; /* SAPWOOD_CHAIN, default 4 */
   int32_t fixed_nodes;  /* SAPWOOD_FIXED, default 15 */
+  int32_t verifier;     /* a sapwood_verifier, default SAPWOOD_TARGET_DRAW */
+  int32_t adapt;        /* 1: chain and fixed fall back where guesses fail, chains take their length
+                         * by the rule below, beta follows the length of the steps; default 0 */
+  int32_t length_rule;  /* a sapwood_length_rule, default SAPWOOD_LENGTH_BY_WINDOW */
+  float beta;           /* share pruned of a draft's law where it is certain, default 0.3 */
 } sapwood_generate_options;
 SAPWOOD_API void sapwood_generate_options_init(sapwood_generate_options* options);
 
@@ -189,6 +214,13 @@ typedef struct sapwood_stats {
   double mean_accepted_length; /* emitted tokens a step */
   double tokens_per_second;
   double prompt_tokens_per_second;
+  int32_t verifier;         /* a sapwood_verifier */
+  int32_t peak_draft_slots; /* the most KV slots that a step held beyond the text */
+  double mean_draft_slots;  /* of a step */
+  double beta;              /* where the controller is by now */
+  int64_t soft_fallbacks;   /* steps that drafted a chain because the one before failed */
+  int64_t hard_fallbacks;   /* cool-downs without drafting */
+  int32_t tuned_costs;      /* 1: the budget began with measured_costs */
 } sapwood_stats;
 SAPWOOD_API void sapwood_stats_init(sapwood_stats* stats);
 

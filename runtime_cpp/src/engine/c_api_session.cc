@@ -1,0 +1,291 @@
+// The C interface: sessions.
+#include <cstddef>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/json.h"
+#include "base/sha256.h"
+#include "draft/drafters.h"
+#include "engine/c_api.h"
+#include "kernels/kernels.h"
+#include "model/draft_model.h"
+#include "tree/cost_file.h"
+
+namespace sapwood::c_api {
+namespace {
+
+// The model that a drafter of this name runs, or null.
+Result<std::shared_ptr<Model>> drafting_model(const sapwood_engine& engine,
+                                              const std::string& drafter, const char* path) {
+  const auto shared = [](Result<std::unique_ptr<Model>> opened) -> Result<std::shared_ptr<Model>> {
+    if (!opened.ok()) return opened.status();
+    return std::shared_ptr<Model>(std::move(opened).value());
+  };
+  NativeOptions options;
+  options.threads = engine.threads;
+  options.team = engine.model->team();
+  if (path != nullptr) {
+    Result<Bundle> draft = Bundle::open(path);
+    if (!draft.ok()) return draft.status();
+    return shared(open_draft_model(
+        *engine.bundle, std::make_shared<const Bundle>(std::move(draft).value()), options));
+  }
+  if (drafter == "model" || !drafter_needs_model(drafter)) return std::shared_ptr<Model>();
+  return shared(open_early_exit(engine.bundle, options));
+}
+
+Result<std::unique_ptr<Drafter>> drafter_of(const sapwood_engine& engine,
+                                            const sapwood_session_options& options) {
+  const std::string name = options.drafter != nullptr ? options.drafter : "mix";
+  DrafterParts parts;
+  std::optional<NgramTable> table;
+  if (options.ngram_table != nullptr) {
+    const Manifest& manifest = engine.bundle->manifest();
+    const FileEntry* tokenizer = manifest.file(manifest.tokenizer.file);
+    Result<NgramTable> read =
+        NgramTable::read(options.ngram_table, manifest.spec.vocabulary_size,
+                         tokenizer != nullptr ? hexadecimal(tokenizer->sha256) : std::string());
+    if (!read.ok()) return read.status();
+    parts.saved = &table.emplace(std::move(read).value());
+  }
+  Result<std::shared_ptr<Model>> model = drafting_model(engine, name, options.draft_bundle);
+  if (!model.ok()) return model.status();
+  parts.model = std::move(model).value();
+  return make_drafter(name, parts);
+}
+
+// Refused where a pass would cost something else than was measured.
+Result<CostGrid> costs_of(const sapwood_engine& engine, const char* path) {
+  Result<CostFile> file = read_cost_file(path);
+  if (!file.ok()) return file.status();
+  const auto refuse = [&](const std::string& measured, const std::string& used) {
+    return Status(Code::kInvalidArgument, std::string(path) + ": measured with " + measured +
+                                              ", not with " + used +
+                                              "; run `sapwood tune` for this use");
+  };
+  const Manifest& manifest = engine.bundle->manifest();
+  const FileEntry* weights = manifest.file(manifest.weights_file);
+  if (weights != nullptr && file->weights_sha256 != hexadecimal(weights->sha256)) {
+    return refuse("other weights", "this bundle's");
+  }
+  if (file->host != engine.host) {
+    return refuse("the host " + printable(file->host), "the host " + engine.host);
+  }
+  if (file->threads != engine.threads) {
+    return refuse(std::to_string(file->threads) + " threads",
+                  std::to_string(engine.threads) + " threads");
+  }
+  if (file->kernels != kernels().name) {
+    return refuse("the kernels " + printable(file->kernels),
+                  "the kernels " + std::string(kernels().name));
+  }
+  return std::move(file->grid);
+}
+
+Status create_session(sapwood_engine* engine, const sapwood_session_options* given,
+                      sapwood_session** out) {
+  sapwood_session_options options;
+  sapwood_session_options_init(&options);
+  SAPWOOD_TRY(read_options(given, offsetof(sapwood_session_options, drafter), options));
+  SessionOptions session;
+  session.context_length = options.context_length != 0
+                               ? options.context_length
+                               : engine->bundle->manifest().default_context_length;
+  session.max_tree_nodes = options.max_tree_nodes;
+  Result<std::unique_ptr<Drafter>> drafter = drafter_of(*engine, options);
+  if (!drafter.ok()) return drafter.status();
+  session.drafter = std::move(drafter).value();
+  if (options.measured_costs != nullptr) {
+    Result<CostGrid> costs = costs_of(*engine, options.measured_costs);
+    if (!costs.ok()) return costs.status();
+    session.measured_costs = std::move(costs).value();
+  }
+  Result<std::unique_ptr<Session>> created = Session::create(engine->model, std::move(session));
+  if (!created.ok()) return created.status();
+  auto made = std::make_unique<sapwood_session>();
+  made->bundle = engine->bundle;
+  made->session = std::move(created).value();
+  *out = made.release();
+  return Status::okay();
+}
+
+Status start_session(sapwood_session* session, std::span<const int32_t> prompt,
+                     const sapwood_generate_options* given) {
+  sapwood_generate_options options;
+  sapwood_generate_options_init(&options);
+  SAPWOOD_TRY(read_options(given, offsetof(sapwood_generate_options, verifier), options));
+  if (options.mode < SAPWOOD_PLAIN || options.mode > SAPWOOD_DYNAMIC) {
+    return Status(Code::kInvalidArgument,
+                  "mode is " + std::to_string(options.mode) + "; it must be a sapwood_mode");
+  }
+  if (options.verifier < SAPWOOD_TARGET_DRAW || options.verifier > SAPWOOD_TRAVERSAL) {
+    return Status(Code::kInvalidArgument, "verifier is " + std::to_string(options.verifier) +
+                                              "; it must be a sapwood_verifier");
+  }
+  if (options.length_rule < SAPWOOD_LENGTH_BY_WINDOW ||
+      options.length_rule > SAPWOOD_LENGTH_BY_ENTROPY) {
+    return Status(Code::kInvalidArgument, "length_rule is " + std::to_string(options.length_rule) +
+                                              "; it must be a sapwood_length_rule");
+  }
+  if (options.eos_tokens == nullptr && options.eos_token_count > 0) return missing("eos_tokens");
+  GenerateOptions generate;
+  generate.mode = static_cast<Mode>(options.mode);
+  generate.max_new_tokens = options.max_new_tokens;
+  generate.sampling = {.temperature = options.temperature,
+                       .top_k = options.top_k,
+                       .top_p = options.top_p,
+                       .min_p = options.min_p,
+                       .repetition_penalty = options.repetition_penalty,
+                       .seed = options.seed};
+  generate.chain_length = options.chain_length;
+  generate.fixed_nodes = options.fixed_nodes;
+  generate.verifier = static_cast<Verifier>(options.verifier);
+  generate.adapt = options.adapt != 0;
+  generate.length_rule = static_cast<LengthRule>(options.length_rule);
+  generate.controller.beta_base = options.beta;
+  if (options.ignore_eos == 0) {
+    if (options.eos_tokens != nullptr) {
+      generate.eos_token_ids.assign(options.eos_tokens,
+                                    options.eos_tokens + options.eos_token_count);
+    } else {
+      const std::vector<int>& declared = session->bundle->tokenizer().eos_token_ids;
+      generate.eos_token_ids.assign(declared.begin(), declared.end());
+    }
+  }
+  return session->session->start(prompt, generate);
+}
+
+}  // namespace
+}  // namespace sapwood::c_api
+
+using sapwood::Status;
+using sapwood::c_api::guarded;
+using sapwood::c_api::missing;
+using sapwood::c_api::read_options;
+
+extern "C" {
+
+void sapwood_session_options_init(sapwood_session_options* options) {
+  *options = {};
+  options->size = sizeof(*options);
+  options->max_tree_nodes = sapwood::SessionOptions().max_tree_nodes;
+}
+
+sapwood_code sapwood_session_create(sapwood_engine* engine, const sapwood_session_options* options,
+                                    sapwood_session** session) {
+  return guarded([&] {
+    if (session == nullptr) return missing("session");
+    *session = nullptr;
+    if (engine == nullptr) return missing("engine");
+    return sapwood::c_api::create_session(engine, options, session);
+  });
+}
+
+void sapwood_session_close(sapwood_session* session) { delete session; }
+
+void sapwood_generate_options_init(sapwood_generate_options* options) {
+  const sapwood::GenerateOptions defaults;
+  const sapwood::SamplingOptions& sampling = defaults.sampling;
+  *options = {};
+  options->size = sizeof(*options);
+  options->mode = static_cast<int32_t>(defaults.mode);
+  options->max_new_tokens = defaults.max_new_tokens;
+  options->temperature = sampling.temperature;
+  options->top_k = sampling.top_k;
+  options->top_p = sampling.top_p;
+  options->min_p = sampling.min_p;
+  options->repetition_penalty = sampling.repetition_penalty;
+  options->seed = sampling.seed;
+  options->chain_length = defaults.chain_length;
+  options->fixed_nodes = defaults.fixed_nodes;
+  options->verifier = static_cast<int32_t>(defaults.verifier);
+  options->adapt = defaults.adapt ? 1 : 0;
+  options->length_rule = static_cast<int32_t>(defaults.length_rule);
+  options->beta = defaults.controller.beta_base;
+}
+
+sapwood_code sapwood_session_start(sapwood_session* session, const int32_t* prompt,
+                                   size_t prompt_length, const sapwood_generate_options* options) {
+  return guarded([&] {
+    if (session == nullptr) return missing("session");
+    if (prompt == nullptr && prompt_length > 0) return missing("prompt");
+    return sapwood::c_api::start_session(session, {prompt, prompt_length}, options);
+  });
+}
+
+sapwood_code sapwood_session_step(sapwood_session* session, const int32_t** tokens, size_t* count) {
+  return guarded([&] {
+    if (tokens == nullptr || count == nullptr) return missing("tokens or count");
+    *tokens = nullptr;
+    *count = 0;
+    if (session == nullptr) return missing("session");
+    const auto emitted = session->session->step();
+    if (!emitted.ok()) return emitted.status();
+    *tokens = emitted.value().data();
+    *count = emitted.value().size();
+    return Status::okay();
+  });
+}
+
+sapwood_code sapwood_session_finish_at(sapwood_session* session, int32_t emitted) {
+  return guarded([&] {
+    return session == nullptr ? missing("session") : session->session->finish_at(emitted);
+  });
+}
+
+void sapwood_session_cancel(sapwood_session* session) { session->session->cancel(); }
+
+sapwood_stop_reason sapwood_session_stop_reason(const sapwood_session* session) {
+  return static_cast<sapwood_stop_reason>(session->session->stop_reason());
+}
+
+void sapwood_stats_init(sapwood_stats* stats) {
+  *stats = {};
+  stats->size = sizeof(*stats);
+}
+
+sapwood_code sapwood_session_stats(const sapwood_session* session, sapwood_stats* stats) {
+  return guarded([&] {
+    if (session == nullptr || stats == nullptr) return missing("session or stats");
+    sapwood_stats all;
+    sapwood_stats_init(&all);
+    SAPWOOD_TRY(read_options(stats, offsetof(sapwood_stats, verifier), all));
+    const sapwood::SessionStats& from = session->session->stats();
+    all.mode = static_cast<int32_t>(from.mode);
+    all.prompt_tokens = from.prompt_tokens;
+    all.reused_prompt_tokens = from.reused_prompt_tokens;
+    all.emitted_tokens = from.emitted_tokens;
+    all.steps = from.steps;
+    all.rows_verified = from.rows_verified;
+    all.drafted_tokens = from.drafted_tokens;
+    all.accepted_tokens = from.accepted_tokens;
+    all.peak_kv_slots = from.peak_kv_slots;
+    all.prefill_seconds = from.prefill_seconds;
+    all.decode_seconds = from.decode_seconds;
+    all.draft_seconds = from.draft_seconds;
+    all.mean_accepted_length = from.mean_accepted_length();
+    all.tokens_per_second = from.tokens_per_second();
+    all.prompt_tokens_per_second = from.prompt_tokens_per_second();
+    all.verifier = static_cast<int32_t>(from.verifier);
+    all.peak_draft_slots = from.peak_draft_slots;
+    all.mean_draft_slots = from.mean_draft_slots();
+    all.beta = from.beta;
+    all.soft_fallbacks = from.soft_fallbacks;
+    all.hard_fallbacks = from.hard_fallbacks;
+    all.tuned_costs = from.tuned_costs ? 1 : 0;
+    std::memcpy(stats, &all, std::min(all.size, sizeof(all)));
+    return Status::okay();
+  });
+}
+
+const char* sapwood_session_tree_json(sapwood_session* session) {
+  const sapwood_code code = guarded([&] {
+    if (session == nullptr) return missing("session");
+    session->tree_json = session->session->last_tree().to_json();
+    return Status::okay();
+  });
+  return code == SAPWOOD_OK ? session->tree_json.c_str() : nullptr;
+}
+
+}  // extern "C"

@@ -11,6 +11,7 @@
 #include "allocation_counter.h"
 #include "draft/drafters.h"
 #include "draft/successor_drafter.h"
+#include "drafter_parts.h"
 #include "engine/session.h"
 #include "fake_model.h"
 
@@ -21,19 +22,6 @@ using Text = std::vector<int32_t>;
 constexpr std::array<Mode, 4> kModes = {Mode::kPlain, Mode::kChain, Mode::kFixed, Mode::kDynamic};
 
 CostGrid cheap_rows() { return {{64}, {1, 64}, {1.0, 1.2}}; }
-
-// A drafting model of the same vocabulary that mostly has the same habits and its own mind beyond.
-DrafterParts parts_of(std::string_view drafter, const Model& target) {
-  DrafterParts parts;
-  if (drafter_needs_model(drafter)) {
-    parts.model = std::make_shared<FakeModel>(FakeModel::Options{
-        .vocabulary = target.spec().vocabulary_size, .max_rows = 24, .habit = 9.f});
-    parts.model_options.learn_costs = false;
-    parts.model_options.cost =
-        CostCurve::measured(std::array<int, 2>{1, 64}, std::array<double, 2>{0.02, 0.03});
-  }
-  return parts;
-}
 
 std::unique_ptr<Session> open_session(std::shared_ptr<Model> model, std::string_view drafter,
                                       CostGrid costs = cheap_rows()) {

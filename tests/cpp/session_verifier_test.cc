@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "draft/drafters.h"
+#include "drafter_parts.h"
 #include "engine/session.h"
 #include "fake_model.h"
 
@@ -92,8 +93,9 @@ TEST(SessionVerifier, EveryOneGivesTheGreedyTextAtTemperatureZero) {
     const Text expected =
         answer(*open_session(model, make_drafter("none").value()), prompt, options);
     for (const std::string_view drafter : kDrafterNames) {
-      if (drafter_needs_model(drafter)) continue;
-      const auto session = open_session(model, make_drafter(drafter).value());
+      auto made = make_drafter(drafter, parts_of(drafter, *model)).value();
+      if (!made->traits().gives_proposals) continue;
+      const auto session = open_session(model, std::move(made));
       for (const Verifier verifier : kOfDraws) {
         for (const Mode mode : kDraftingModes) {
           if (!fits(verifier, mode)) continue;
@@ -267,6 +269,49 @@ TEST(SessionVerifier, ADrafterThatOnlyDrawsGivesThePlainTextUnderTargetDraw) {
       options.mode = mode;
       EXPECT_EQ(answer(*session, {1, 2}, options), expected);
       EXPECT_GT(session->stats().accepted_tokens, 10);
+    }
+  }
+}
+
+// On a chain the two are one rule, and ask for their random numbers in the same order.
+TEST(SessionVerifier, TraversalOfAChainIsBlockVerificationBitForBit) {
+  for (uint64_t seed = 0; seed < 30; ++seed) {
+    const auto model = std::make_shared<FakeModel>(FakeModel::Options{.vocabulary = 9});
+    GenerateOptions options;
+    options.mode = Mode::kChain;
+    options.chain_length = 1 + static_cast<int>(seed % 6);
+    options.max_new_tokens = 60;
+    options.sampling = {.temperature = 0.9f, .seed = seed};
+    options.verifier = Verifier::kBlock;
+    const Text by_block =
+        answer(*open_session(model, make_drafter("mix").value()), {1, 2, 1, 2}, options);
+    options.verifier = Verifier::kTraversal;
+    const auto session = open_session(model, make_drafter("mix").value());
+    EXPECT_EQ(answer(*session, {1, 2, 1, 2}, options), by_block);
+    EXPECT_GT(session->stats().drafted_tokens, 20);
+  }
+}
+
+// A tree of width one is the chain: the same draft, the same rows, the same text.
+TEST(SessionVerifier, ATreeOfWidthOneIsTheChainBitForBit) {
+  for (const Verifier verifier :
+       {Verifier::kTargetDraw, Verifier::kRejection, Verifier::kTraversal}) {
+    for (uint64_t seed = 0; seed < 10; ++seed) {
+      const auto model = std::make_shared<FakeModel>(FakeModel::Options{.vocabulary = 9});
+      GenerateOptions options;
+      options.max_new_tokens = 60;
+      options.chain_length = 2;
+      options.fixed_nodes = 2;  // by acceptance 0.5 and 0.2, a root's child and its child
+      options.sampling = {.temperature = 0.9f, .seed = seed};
+      options.verifier = verifier;
+      options.mode = Mode::kChain;
+      const auto chain = open_session(model, make_drafter("mix").value());
+      const Text expected = answer(*chain, {1, 2, 1, 2}, options);
+      options.mode = Mode::kFixed;
+      const auto tree = open_session(model, make_drafter("mix").value());
+      EXPECT_EQ(answer(*tree, {1, 2, 1, 2}, options), expected) << verifier_name(verifier);
+      EXPECT_EQ(tree->stats().rows_verified, chain->stats().rows_verified);
+      EXPECT_EQ(tree->stats().accepted_tokens, chain->stats().accepted_tokens);
     }
   }
 }

@@ -120,6 +120,28 @@ TEST_P(EveryFamily, GivesTheSameBitsForAnyThreadsSlotsAndInstructionSet) {
   set_kernels(chosen);
 }
 
+// The last layer stops after its K and V where nobody asked for more.
+TEST_P(EveryFamily, FillsTheCacheAlikeWhetherOrNotLogitsAreWanted) {
+  const auto model = open(tiny_bundle(GetParam()), 2);
+  Random random(7);
+  const TreeBatch chain(random, 20, 0, 32, true, true);
+  std::vector<float> next[2];
+  for (const bool wanted : {false, true}) {
+    const auto kv = store(model->spec(), 32);
+    RowBatch prompt = chain.batch();
+    for (auto* list : {&prompt.tokens, &prompt.positions, &prompt.slots, &prompt.path_begin,
+                       &prompt.path_end, &prompt.output_rows}) {
+      *list = list->first(19);
+    }
+    std::vector<float> logits(19 * model->spec().vocabulary_size);
+    if (!wanted) prompt.output_rows = {}, logits.clear();
+    ASSERT_TRUE(model->forward(prompt, *kv, logits).ok());
+    next[wanted].resize(model->spec().vocabulary_size);
+    ASSERT_TRUE(model->forward(chain.single(19), *kv, next[wanted]).ok());
+  }
+  EXPECT_EQ(0, std::memcmp(next[0].data(), next[1].data(), next[0].size() * sizeof(float)));
+}
+
 INSTANTIATE_TEST_SUITE_P(Families, EveryFamily, ::testing::ValuesIn(kFamilies),
                          [](const auto& info) { return std::string(info.param); });
 

@@ -237,10 +237,11 @@ struct LayerPass {
     return out;
   }
 
-  void run() {
+  void run(bool only_store) {
     const QuantizedRows attention_in = norm_and_quantize(weights.attention_norm);
     linear(weights.qkv, attention_in, false, buffers.qkv.data());
     position_and_store();
+    if (only_store) return;
     const QuantizedRows attended = attend();
     residual(weights.output, weights.attention_post_norm, attended);
 
@@ -254,10 +255,10 @@ struct LayerPass {
 
 void decoder_layer(const LayerShape& shape, const LayerWeights& weights, const RowBatch& batch,
                    const float* rotary, const KvLayerView& kv, float* hidden,
-                   LayerWorkspace& workspace, ThreadTeam& team, int thread) {
+                   LayerWorkspace& workspace, ThreadTeam& team, int thread, bool only_store) {
   assert(batch.rows() <= workspace.max_rows());
   LayerPass pass{shape, weights, batch, rotary, kv, hidden, workspace.buffers(), team, thread};
-  pass.run();
+  pass.run(only_store);
 }
 
 void token_embedding(const LinearWeights& table, std::span<const int32_t> tokens, float scale,

@@ -58,10 +58,12 @@ class LayerWorkspace {
 
 // hidden [rows][shape.hidden] is read and replaced. rotary [rows][head_dim] comes from
 // rotary_table. Called by every member of the team with its index; ends with a barrier. K and V of
-// the rows are written to their slots before they are read.
+// the rows are written to their slots before they are read. `only_store`: stops there and leaves
+// `hidden` as it is, for a last layer whose output nobody asked for.
 void decoder_layer(const LayerShape& shape, const LayerWeights& weights, const RowBatch& batch,
                    const float* rotary, const KvLayerView& kv, float* hidden,
-                   LayerWorkspace& workspace, ThreadTeam& team, int thread);
+                   LayerWorkspace& workspace, ThreadTeam& team, int thread,
+                   bool only_store = false);
 
 // hidden[row] = embedding[tokens[row]] * scale. Ends with a barrier.
 void token_embedding(const LinearWeights& table, std::span<const int32_t> tokens, float scale,

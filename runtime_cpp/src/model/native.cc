@@ -57,9 +57,11 @@ class NativeModel final : public Model {
                       thread);
       for (int layer = 0; layer < spec_.layers; ++layer) {
         const bool local = spec_.layer_is_sliding[layer] && !rotary_local_.empty();
+        const bool last = layer + 1 == spec_.layers;
         decoder_layer(shapes_[layer], layers_[layer], batch,
                       local ? rotary_local_.data() : rotary_global_.data(), kv.layer(layer),
-                      hidden_.data(), *workspace_, *team_, thread);
+                      hidden_.data(), *workspace_, *team_, thread,
+                      last && batch.output_rows.empty());
       }
       if (!batch.output_rows.empty()) {
         output_head(final_norm_, spec_.norm_epsilon, head_, hidden_.data(), spec_.hidden_size,

@@ -11,6 +11,7 @@
 
 #include "draft/drafters.h"
 #include "fake_model.h"
+#include "verify/chance.h"
 
 namespace sapwood {
 namespace {
@@ -62,6 +63,29 @@ TEST(MixDrafter, OffersWhatEitherSourceKnowsAndNothingTwice) {
   // The text goes on behind a token that only the table suggested, and the other way round.
   const int four = tree.find_child(DraftTree::kRoot, 4);
   EXPECT_NE(tree.find_child(four, 5), DraftTree::kNone);
+}
+
+// The table keeps eight successors, though all but the first may have a probability of nothing.
+TEST(MixDrafter, SuccessorsOfNoProbabilityAreNoHarmToRankedAndDrawnTrees) {
+  MixDrafter drafter;
+  std::vector<float> logits(kVocabulary, -60.f);
+  logits[8] = 9.f;
+  ASSERT_TRUE(drafter.start(Text{6, 7}, 64).ok());
+  DraftTree none;
+  drafter.observe({Text{6, 7}, none, logits, kVocabulary, {}});
+  for (const bool drawn : {false, true}) {
+    DraftTree tree;
+    Proposals proposals;
+    CounterChance chance(3, RandomStream::kDraft, 0);
+    const Status grown = drawn ? drafter.propose_sampled(budgeted(8), chance, tree, proposals)
+                               : drafter.propose(budgeted(8), tree);
+    ASSERT_TRUE(grown.ok()) << grown.message();
+    ASSERT_GT(tree.size(), 0);
+    EXPECT_EQ(tree.token(0), 8);
+    for (int v = 0; v < tree.size(); ++v) {
+      EXPECT_TRUE(tree.acceptance(v) >= 0 && tree.acceptance(v) <= 1) << tree.acceptance(v);
+    }
+  }
 }
 
 TEST(MixDrafter, TheTableGoesOnWhereTheTextEnds) {

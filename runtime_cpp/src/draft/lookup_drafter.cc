@@ -52,7 +52,7 @@ Status LookupDrafter::propose_sampled(const DraftRequest& request, Chance& chanc
     int32_t* const tokens = tokens_.data() + static_cast<size_t>(node + 1) * TreeGrower::kMaxWidth;
     for (size_t i = 0; i < found.size(); ++i) {
       tokens[i] = found[i].token;
-      log_q_[i] = std::log(std::max(found[i].acceptance, kLeast));
+      log_q_[i] = std::log(std::max(kLeast, found[i].acceptance));
     }
     Expansion expansion;
     expansion.candidates = {{tokens, found.size()}, {log_q_.data(), found.size()}, entropy(found)};

@@ -43,6 +43,7 @@ int MixDrafter::cell_of(const Guess& guess) const {
 double MixDrafter::together(const Guess& guess) const {
   const Cell& cell = opinions_[cell_of(guess)];
   const double larger = std::max(guess.by_ngram, guess.by_successor);
+  if (!(larger > 0)) return 0;  // neither expects it, and nothing to scale
   // The cell's guesses were worth this much of what the larger source said of them.
   const double worth = (cell.came + kPriorTrials * larger) / (cell.prior + kPriorTrials * larger);
   return std::min(larger * worth, 1.0);

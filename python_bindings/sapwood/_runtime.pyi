@@ -488,6 +488,26 @@ class NgramTable:
 
     def __len__(self) -> int: ...
 
+class TargetSurvey:
+    """Asks a target what it says after every single token."""
+
+    @staticmethod
+    def create(model: Model, context: Sequence[int]) -> TargetSurvey:
+        """`context`: tokens that come before each, at least one."""
+
+    @property
+    def tokens(self) -> int:
+        """To be asked in all."""
+
+    @property
+    def asked(self) -> int: ...
+
+    def ask(self, count: int) -> None:
+        """The next `count` tokens."""
+
+    def table(self, *, tokenizer_sha256: str) -> NgramTable:
+        """What was found out so far."""
+
 class TreeCost:
     """What a step costs beside the model: medians in microseconds."""
 

@@ -23,6 +23,7 @@ from sapwood.manifest import read_manifest, tokenizer_sha256
 from sapwood.options import AnswerOptions, EngineOptions, completed, default_threads, showing
 from sapwood.paths import resolve_bundle
 from sapwood.stats import Stats
+from sapwood.survey_cache import BEGINNERS, load_survey
 from sapwood.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -38,7 +39,8 @@ class Engine:
     ``options``: those of ``EngineOptions`` (sapwood/options.py). What generate is not told, the
     bundle's defaults say.
 
-    What ``sapwood tune`` measured for this bundle on this device is used where it is there. What
+    What ``sapwood tune`` measured for this bundle on this device, and what it found its target to
+    say after every token, is used where it is there. What
     the drafter learns from one answer helps the next, until ``forget``.
 
     Raises SapwoodError for a bundle, host or option that cannot be used.
@@ -68,7 +70,14 @@ class Engine:
             CostKey.of(self.manifest, host=self.host, threads=self.threads)
         )
         ngram = self.options["ngram"]
-        self._ngram = None if ngram is None else self._read_ngram(ngram)
+        self.surveyed = False  # drafters begin with what `sapwood tune` heard from the target
+        if ngram is not None:
+            self._ngram: _runtime.NgramTable | None = self._read_ngram(ngram)
+        elif self.options["drafter"] in BEGINNERS:
+            self._ngram = load_survey(self.manifest)
+            self.surveyed = self._ngram is not None
+        else:
+            self._ngram = None
         self._draft_model = open_drafting_model(
             self.options["drafter"],
             self.options["draft"],

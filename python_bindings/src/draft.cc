@@ -3,6 +3,7 @@
 #include "bindings.h"
 #include "draft/ngram_table.h"
 #include "draft/suffix_automaton.h"
+#include "draft/target_survey.h"
 #include "measure/tree_cost.h"
 
 namespace sapwood::python {
@@ -64,6 +65,23 @@ void bind_draft(nb::module_& module) {
           },
           nb::arg("path"), "Whole or not at all.")
       .def("__len__", [](const NgramTable& self) { return self.records().size(); });
+
+  nb::class_<TargetSurvey>(module, "TargetSurvey",
+                           "Asks a target what it says after every single token.")
+      .def_static(
+          "create",
+          [](std::shared_ptr<Model> model, const std::vector<int32_t>& context) {
+            return value_or_raise(TargetSurvey::create(std::move(model), context));
+          },
+          nb::arg("model"), nb::arg("context"), nb::call_guard<nb::gil_scoped_release>(),
+          "`context`: tokens that come before each, at least one.")
+      .def_prop_ro("tokens", &TargetSurvey::tokens, "To be asked in all.")
+      .def_prop_ro("asked", &TargetSurvey::asked)
+      .def(
+          "ask", [](TargetSurvey& self, int count) { raise_unless_ok(self.ask(count)); },
+          nb::arg("count"), nb::call_guard<nb::gil_scoped_release>(), "The next `count` tokens.")
+      .def("table", &TargetSurvey::table, nb::kw_only(), nb::arg("tokenizer_sha256"),
+           "What was found out so far.");
 
   nb::class_<TreeCost>(module, "TreeCost",
                        "What a step costs beside the model: medians in microseconds.")

@@ -14,6 +14,7 @@ from sapwood.cost_cache import CostKey, load_costs, save_costs
 from sapwood.engine import Engine
 from sapwood.errors import SapwoodError
 from sapwood.manifest import read_manifest
+from sapwood.survey_cache import load_survey, survey_path
 
 CONTEXTS, ROWS = [128, 1024], [1, 8]
 MILLISECONDS = [[1.0, 2.0], [3.0, 6.0]]
@@ -109,6 +110,41 @@ def test_tune_writes_what_an_engine_of_the_bundle_finds(
     assert report["rows"][-1] == 32
     assert load_costs(key) is not None
     assert _runtime.active_kernels() == key.kernels
+    assert report["survey"] == str(survey_path(read_manifest(tiny_bundle)))
+
+
+def test_what_the_target_said_after_every_token_gives_the_first_step_something_to_guess(
+    sapwood: Sapwood, tiny_bundle: Path
+) -> None:
+    command = ("tune", tiny_bundle, "--threads", "1", "--repeats", "1", "--json")
+    assert json.loads(sapwood(*command, "--no-survey").stdout)["survey"] is None
+    manifest = read_manifest(tiny_bundle)
+    assert load_survey(manifest) is None
+    without = Engine(tiny_bundle, threads=1, mode="chain", drafter="successor")
+    for _ in without.generate("hello", max_new_tokens=2):
+        pass
+    assert without.stats.drafted_tokens == 0
+    expected = "".join(without.generate("hello", max_new_tokens=12))
+
+    assert sapwood(*command).returncode == 0
+    survey = load_survey(manifest)
+    assert survey is not None
+    assert len(survey) == manifest["target"]["spec"]["vocabulary_size"]
+    surveyed = Engine(tiny_bundle, threads=1, mode="chain", drafter="successor")
+    assert "".join(surveyed.generate("hello", max_new_tokens=12)) == expected
+    surveyed.forget()
+    for _ in surveyed.generate("hello", max_new_tokens=2):
+        pass
+    assert surveyed.stats.drafted_tokens > 0
+    Engine(tiny_bundle, threads=1, drafter="ngram")  # takes no table, and opens all the same
+
+
+def test_a_damaged_survey_counts_as_none(tiny_bundle: Path) -> None:
+    path = survey_path(read_manifest(tiny_bundle))
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"SAPNGRAM, but no more")
+    assert load_survey(read_manifest(tiny_bundle)) is None
+    Engine(tiny_bundle, threads=1)
 
 
 def test_a_cache_that_cannot_be_written_is_one_line(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from statistics import median
 from typing import Annotated, Any
 
@@ -31,6 +32,10 @@ def tune(
     repeats: Annotated[
         int, typer.Option(min=1, max=1000, help="Rounds over all sizes; medians are kept.")
     ] = 9,
+    survey: Annotated[
+        bool,
+        typer.Option(help="Also ask the target what it says after every token, once for a bundle."),
+    ] = True,
     as_json: JsonOption = False,
     *,
     host_options: HostOptions,
@@ -38,16 +43,19 @@ def tune(
     """Measure passes of 1 to 32 rows over 128 and 1,024 tokens, and keep the curve.
 
     Engines of this bundle on this device, with this host and number of threads, find it and size
-    their trees by it. Without it they learn the costs from their own steps.
+    their trees by it. Without it they learn the costs from their own steps. The survey gives their
+    drafters something to guess where neither text nor target has said anything yet.
     """
-    report = measure(bundle, host_options["host"], host_options["threads"], repeats)
+    report = measure(bundle, host_options["host"], host_options["threads"], repeats, survey=survey)
     if as_json:
         print_json(report)
     else:
         _print(report)
 
 
-def measure(bundle: str | None, host: str, threads: int | None, repeats: int) -> dict[str, Any]:
+def measure(
+    bundle: str | None, host: str, threads: int | None, repeats: int, *, survey: bool
+) -> dict[str, Any]:
     """Measures, writes the cache and returns the object that ``--json`` prints."""
     from dataclasses import asdict
 
@@ -56,11 +64,14 @@ def measure(bundle: str | None, host: str, threads: int | None, repeats: int) ->
     from sapwood.hosts import open_model
     from sapwood.manifest import read_manifest
     from sapwood.paths import resolve_bundle
+    from sapwood.survey_cache import make_survey, survey_path
+    from sapwood.tokenizer import Tokenizer
 
     folder = resolve_bundle(bundle)
     count = threads or default_threads()
     model = open_model(folder, host=host, threads=count)
-    longest = read_manifest(folder)["target"]["spec"]["context_length"]
+    manifest = read_manifest(folder)
+    longest = manifest["target"]["spec"]["context_length"]
     contexts = [context for context in CONTEXTS if context + max(ROWS) <= longest]
     if not contexts:
         contexts = [max(0, longest - max(ROWS))]
@@ -75,12 +86,14 @@ def measure(bundle: str | None, host: str, threads: int | None, repeats: int) ->
                 if number:  # the first round warms up
                     samples.setdefault((context, rows), []).append(milliseconds)
     medians = [[median(samples[context, rows]) for rows in ROWS] for context in contexts]
-    key = CostKey.of(read_manifest(folder), host=host, threads=count)
+    key = CostKey.of(manifest, host=host, threads=count)
     try:
         path = save_costs(key, contexts, list(ROWS), medians)
+        if survey and not survey_path(manifest).is_file():
+            make_survey(model, Tokenizer.from_bundle(folder, manifest), manifest, _asking)
     except OSError as error:
         raise SapwoodError(
-            f"{error.filename or key.path()}: {error.strerror}; the curve could not be kept"
+            f"{error.filename or key.path()}: {error.strerror}; what was measured could not be kept"
         ) from error
     return {
         "path": str(path),
@@ -88,7 +101,12 @@ def measure(bundle: str | None, host: str, threads: int | None, repeats: int) ->
         "contexts": contexts,
         "rows": list(ROWS),
         "milliseconds": medians,
+        "survey": str(survey_path(manifest)) if survey_path(manifest).is_file() else None,
     }
+
+
+def _asking(batches: range) -> Iterator[int]:
+    return measuring(batches, lambda _: "asking the target")
 
 
 def _print(report: dict[str, Any]) -> None:
@@ -105,7 +123,8 @@ def _print(report: dict[str, Any]) -> None:
     device = report["device"]
     console.print(
         f"{device['processor']}, {device['kernels']} kernels, {device['threads']} threads, "
-        f"{device['host']} host; kept in {report['path']}",
+        f"{device['host']} host; kept in {report['path']}"
+        + (f"; what the target says after a token: {report['survey']}" if report["survey"] else ""),
         style="dim",
         soft_wrap=True,
     )

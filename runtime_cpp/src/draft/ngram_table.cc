@@ -122,12 +122,19 @@ Result<NgramTable> NgramTable::build(std::span<const std::vector<int32_t>> texts
   }
   keep_most_frequent(of_one);
   keep_most_frequent(of_two);
+  std::vector<Record> records;
+  for (const Context& context : of_one) records.push_back(record_of(context));
+  for (const Context& context : of_two) records.push_back(record_of(context));
+  return of(std::move(records), vocabulary, std::move(tokenizer_sha256));
+}
+
+NgramTable NgramTable::of(std::vector<Record> records, int vocabulary,
+                          std::string tokenizer_sha256) {
   NgramTable table;
   table.vocabulary_ = vocabulary;
   table.tokenizer_sha256_ = std::move(tokenizer_sha256);
   table.tokenizer_sha256_.resize(kDigits, ' ');
-  for (const Context& context : of_one) table.records_.push_back(record_of(context));
-  for (const Context& context : of_two) table.records_.push_back(record_of(context));
+  table.records_ = std::move(records);
   return table;
 }
 

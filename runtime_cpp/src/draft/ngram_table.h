@@ -34,6 +34,9 @@ class NgramTable {
   static Result<NgramTable> build(std::span<const std::vector<int32_t>> texts, int vocabulary,
                                   std::string tokenizer_sha256);
 
+  // Of records that were found out otherwise (draft/target_survey.h).
+  static NgramTable of(std::vector<Record> records, int vocabulary, std::string tokenizer_sha256);
+
   // kCorrupt for a file that is not whole, kInvalidArgument for one of another tokenizer.
   static Result<NgramTable> read(const std::string& path, int vocabulary,
                                  const std::string& tokenizer_sha256);

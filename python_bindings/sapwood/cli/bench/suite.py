@@ -102,6 +102,7 @@ def _settings(engine: Engine, suite_file: Path, options: AnswerOptions) -> dict[
         "bundle": engine.manifest.get("name"),
         **{k: Path(v).name if isinstance(v, os.PathLike) else v for k, v in given.items()},
         "context_length": engine.context_length,
+        "survey": engine.surveyed,
     }
 
 

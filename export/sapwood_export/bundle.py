@@ -24,7 +24,11 @@ TOKENIZER = "tokenizer.json"
 CHAT_TEMPLATE = "chat_template.jinja"
 ONNX_GRAPH = "target.onnx"
 
-EARLY_EXIT = "early_exit"  # the kind of a drafter: the target's first layers
+DRAFT_GRAPH = "draft.onnx"
+
+# Kinds of drafters: the target's first layers, and an ONNX graph that gives pruned candidates.
+EARLY_EXIT = "early_exit"
+PRUNED_GRAPH = "pruned_graph"
 
 Manifest = dict[str, Any]
 Progress = Callable[[str, int, int], None]

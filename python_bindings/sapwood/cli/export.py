@@ -77,6 +77,14 @@ def export(
             show_default=False,
         ),
     ] = None,
+    draft_graph: Annotated[
+        bool,
+        typer.Option(
+            "--draft-graph",
+            help="With --format onnx, also write draft.onnx: the model (its first layers, with "
+            "--early-exit) with the pruning controller after the logits.",
+        ),
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace a bundle that is there.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -91,6 +99,7 @@ def export(
             quantization=quantization,
             context_length=context_length,
             early_exit=early_exit,
+            draft_graph=draft_graph,
             force=force,
             progress=_Steps(progress),
         )

@@ -76,7 +76,7 @@ def _elements(shape: list[int]) -> int:
 def _drafter(entry: dict[str, Any], layers: int) -> str:
     if entry["kind"] == "early_exit":
         return f"early exit after {entry['layers']} of {layers} layers"
-    return str(entry["kind"])
+    return " ".join(filter(None, (entry["kind"].replace("_", " "), entry.get("file"))))
 
 
 def _print(report: dict[str, Any]) -> None:

@@ -204,6 +204,66 @@ TEST(SampledTree, AWidthOneTreeIsTheChainBitForBit) {
   }
 }
 
+TEST(SampledTree, AShapeIsDrawnNodeByNodeWhereverThereIsSomethingLeftToDraw) {
+  SampledTreeGrower grower;
+  DraftTree tree;
+  Proposals proposals;
+  Fixed held;
+  const TreeShape shape = named_shape("eagle").value();
+  const auto grow = [&](const Pruning& rule, int max_nodes, int max_depth) {
+    CounterChance chance(8, RandomStream::kDraft, 0);
+    tree.clear();
+    proposals.clear();
+    SampledGrowth growth{max_nodes, max_depth};
+    growth.shape = &shape;
+    EXPECT_TRUE(grower
+                    .grow(
+                        growth, &rule,
+                        [&](int node) -> Result<Expansion> {
+                          held = candidates_of(tree, node, 5);
+                          return Expansion{held.view(), 0.5f};
+                        },
+                        chance, tree, proposals)
+                    .ok());
+  };
+  grow(*no_pruning(32), 256, 256);
+  ASSERT_EQ(tree.size(), shape.size());
+  for (int v = 0; v < tree.size(); ++v) {
+    EXPECT_EQ(tree.parent(v), shape.nodes()[static_cast<size_t>(v)].parent);
+  }
+  grow(*no_pruning(1), 256, 256);  // one candidate a node leaves nothing for its siblings
+  EXPECT_EQ(tree.size(), tree.max_depth());
+  grow(*no_pruning(32), 9, 2);
+  EXPECT_LE(tree.size(), 9);
+  EXPECT_EQ(tree.max_depth(), 2);
+}
+
+TEST(SampledTree, AChainCutByEntropyIsAsLongAsTheFirstPositionAllows) {
+  SampledTreeGrower grower;
+  DraftTree tree;
+  Proposals proposals;
+  const std::vector<int32_t> tokens = {1, 2};
+  const std::vector<float> log_q = {-0.1f, -2.f};
+  for (const auto& [entropy, length] : {std::pair{0.3f, 8}, {0.7f, 4}, {2.f, 1}}) {
+    CounterChance chance(8, RandomStream::kDraft, 0);
+    tree.clear();
+    proposals.clear();
+    SampledGrowth growth{20, 20, 1};
+    growth.length_by_entropy = true;
+    ASSERT_TRUE(grower
+                    .grow(
+                        growth, nullptr,
+                        [&](int node) -> Result<Expansion> {
+                          // Later positions have no say.
+                          const float here = node == DraftTree::kRoot ? entropy : 5.f;
+                          return Expansion{Candidates{tokens, log_q, here}, 0.5f};
+                        },
+                        chance, tree, proposals)
+                    .ok());
+    EXPECT_EQ(tree.size(), length);
+  }
+}
+
 TEST(SampledTree, GrowthStopsWhereAnotherRowDoesNotPay) {
   SampledTreeGrower grower;
   DraftTree tree;

@@ -28,10 +28,9 @@ struct FirstToken {
   std::vector<double> p;  // the target's
 };
 
-// A step over the same target row and proposal at every node; `children` drawn a node, `depth`
-// levels.
+// A step over the same target row and proposal at every node.
 FirstToken enumerate(Verifier verifier, const std::vector<float>& target,
-                     const std::vector<float>& proposal, int children, int depth) {
+                     const std::vector<float>& proposal, const SampledGrowth& growth) {
   const int vocabulary = static_cast<int>(target.size());
   std::vector<int32_t> tokens;
   std::vector<float> log_q;
@@ -59,8 +58,7 @@ FirstToken enumerate(Verifier verifier, const std::vector<float>& target,
     tree.clear();
     proposals.clear();
     const auto expand = [&](int) -> Result<Expansion> { return Expansion{candidates, 0.5f}; };
-    EXPECT_TRUE(
-        grower.grow({40, depth, children}, everything.get(), expand, chance, tree, proposals).ok());
+    EXPECT_TRUE(grower.grow(growth, everything.get(), expand, chance, tree, proposals).ok());
     EXPECT_TRUE(check_fit(verifier, TreeOrigin::kSampled, tree, &proposals).ok());
     std::vector<float> logits;
     for (int row = 0; row <= tree.size(); ++row) {
@@ -85,6 +83,12 @@ FirstToken enumerate(Verifier verifier, const std::vector<float>& target,
   } while (chance.advance());
   EXPECT_NEAR(whole, 1.0, 1e-12);
   return result;
+}
+
+// `children` drawn a node, `depth` levels.
+FirstToken enumerate(Verifier verifier, const std::vector<float>& target,
+                     const std::vector<float>& proposal, int children, int depth) {
+  return enumerate(verifier, target, proposal, SampledGrowth{40, depth, children});
 }
 
 void expect_lossless(const FirstToken& result) {
@@ -203,6 +207,24 @@ TEST(Verifiers, AProposalThatCoversTheTargetLeavesNoPhantomMassOutside) {
       }
       residual.draw(law, weights, watch);
     } while (chance.advance());
+  }
+}
+
+TEST(Verifiers, TreesOfAGivenShapeAndChainsCutByEntropyAreLosslessToo) {
+  const std::vector<float> target = {0.f, 1.f, -2.f, 0.4f};
+  const std::vector<float> proposal = {1.f, -1.f, 0.f, kNever};
+  const TreeShape shape = TreeShape::likeliest(std::vector<float>{0.5f, 0.4f}, 4);
+  SampledGrowth growth;
+  growth.max_nodes = growth.max_depth = 4;
+  growth.shape = &shape;
+  for (const Verifier verifier : kTreeVerifiers) {
+    const FirstToken result = enumerate(verifier, target, proposal, growth);
+    expect_lossless(result);
+    EXPECT_GT(result.accepted, enumerate(verifier, target, proposal, 1, 1).accepted);
+  }
+  growth = {.max_nodes = 3, .max_depth = 3, .max_children = 1, .length_by_entropy = true};
+  for (const Verifier verifier : kAllVerifiers) {
+    expect_lossless(enumerate(verifier, target, proposal, growth));
   }
 }
 

@@ -16,7 +16,7 @@ from onnx import helper  # noqa: E402
 import operator_graphs as graphs  # noqa: E402
 from sapwood import _runtime  # noqa: E402
 from sapwood_export.operators.library import operators  # noqa: E402
-from sapwood_export.operators.tree import counter_uniform  # noqa: E402
+from sapwood_export.operators.tree import counter_uniform, race  # noqa: E402
 
 Array = np.ndarray[Any, Any]
 PRUNING = {
@@ -186,9 +186,7 @@ def numpy_target_draw(inputs: dict[str, Array], temperature: float) -> tuple[lis
             token = int(logits.argmax())
         else:
             p = np.exp((logits - logits.max()) / temperature)
-            cumulative = np.cumsum(p / p.sum())
-            u = _runtime.counter_uniform(seed, index + len(path))
-            token = int(np.searchsorted(cumulative, u, side="right"))
+            token = race(torch.from_numpy(p / p.sum()), seed, index + len(path))
         if token not in children[row]:
             return path, token
         path.append(children[row][token])

@@ -6,13 +6,15 @@ runtime_cpp/src/verify/block_sparse_verify.h. Probabilities are in double here.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
-TARGET_STREAM, ACCEPTANCE_STREAM = 0, 2  # runtime_cpp/src/verify/random.h
+TARGET_STREAM, ACCEPTANCE_STREAM, RACE_STREAM = 0, 2, 3  # runtime_cpp/src/verify/random.h
+_RACING = 6.0  # nats below the likeliest token, as in runtime_cpp/src/verify/race.h
 _DRAWS_PER_STEP = 1 << 16
 _MASK32 = (1 << 32) - 1
 ROOT = -1
@@ -88,9 +90,9 @@ def dynamic_tree_prune_shape(
 # --- random numbers and decisions ----------------------------------------------------------------
 
 
-def counter_uniform(seed: int, index: int, stream: int) -> float:
-    """Philox4x32-10 (Salmon et al., 2011) at (index, stream) under ``seed``: [0, 1)."""
-    c = [index & _MASK32, index >> 32, stream, 0]
+def counter_uniform(seed: int, index: int, stream: int, item: int = 0) -> float:
+    """Philox4x32-10 (Salmon et al., 2011) at (index, stream, item) under ``seed``: [0, 1)."""
+    c = [index & _MASK32, index >> 32, stream, item]
     key = [seed & _MASK32, seed >> 32]
     for _ in range(10):
         first, second = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
@@ -113,6 +115,23 @@ def choose(weights: Tensor, u: float) -> int:
         if cumulative > target:
             break
     return chosen
+
+
+def race(law: Tensor, seed: int, index: int) -> int:
+    """A draw from ``law`` [V]: the winner of a race, as in runtime_cpp/src/verify/race.h."""
+
+    def exponential(item: int) -> float:
+        return -math.log(counter_uniform(seed, index, RACE_STREAM, item) + 2.0**-54)
+
+    runs = law >= law.max() * math.exp(-_RACING)
+    first, winner = min(
+        (exponential(x) / float(law[x]), x) for x in torch.nonzero(runs)[:, 0].tolist()
+    )
+    others = law.masked_fill(runs, 0)
+    mass = float(others.sum())
+    if mass > 0 and exponential(_MASK32) / mass < first:
+        return choose(others, counter_uniform(seed, index, TARGET_STREAM))
+    return int(winner)
 
 
 class Chance:
@@ -182,7 +201,7 @@ Law = Callable[[int], Tensor]  # node -> p [V], double
 def _target_draw(tree: Tree, law: Law, seed: int, position: int) -> tuple[int, int]:
     node, index = ROOT, position
     while True:
-        token = choose(law(node), counter_uniform(seed, index, TARGET_STREAM))
+        token = race(law(node), seed, index)
         index += 1
         for child in tree.children.get(node, []):
             if tree.tokens[child] == token:

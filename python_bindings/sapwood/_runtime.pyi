@@ -39,11 +39,11 @@ class KvSlotBitmap:
 
 class KvStore:
     """
-    The KV cache of one session: fp16, [layers] of keys and values by slot.
+    The KV cache of one session, float16 or int8: [layers] of keys and values by slot.
     """
 
     @staticmethod
-    def create(layers: int, kv_heads: int, head_dim: int, slots: int) -> KvStore:
+    def create(layers: int, kv_heads: int, head_dim: int, slots: int, format: str = 'float16') -> KvStore:
         """`slots` is rounded up to a multiple of 16."""
 
     @property
@@ -52,13 +52,22 @@ class KvStore:
     @property
     def slots(self) -> int: ...
 
-    def keys(self, layer: int) -> Annotated[NDArray[numpy.uint16], dict(order='C')]:
+    @property
+    def format(self) -> str: ...
+
+    @property
+    def bytes_per_slot(self) -> int:
+        """What one token takes, of all layers."""
+
+    def keys(self, layer: int) -> Annotated[NDArray[numpy.uint8], dict(order='C')]:
         """
-        A view of the half bits, flat; they lie as [kv_heads, slots / 16, head_dim, 16].
+        A view of the bytes, flat. float16: half bits, [kv_heads, slots / 16, head_dim, 16]. int8: as kernels/kv_layout.h says.
         """
 
-    def values(self, layer: int) -> Annotated[NDArray[numpy.uint16], dict(order='C')]:
-        """A view of the half bits, flat; [kv_heads, slots, head_dim]."""
+    def values(self, layer: int) -> Annotated[NDArray[numpy.uint8], dict(order='C')]:
+        """
+        A view of the bytes, flat. float16: half bits, [kv_heads, slots, head_dim]. int8: as kernels/kv_layout.h says.
+        """
 
     def copy_slot(self, source: int, target: int) -> None:
         """Copies one slot's K and V of all layers."""
@@ -620,9 +629,9 @@ class Session:
     """One conversation with a model. Not thread-safe, except for cancel()."""
 
     @staticmethod
-    def create(model: Model, *, context_length: int, max_tree_nodes: int = 31, drafter: str = 'mix', measured_costs: CostGrid | None = None, learn_costs: bool = True, ngram: NgramTable | None = None, draft_model: Model | None = None) -> Session:
+    def create(model: Model, *, context_length: int, max_tree_nodes: int = 31, drafter: str = 'mix', measured_costs: CostGrid | None = None, learn_costs: bool = True, ngram: NgramTable | None = None, draft_model: Model | None = None, kv: str = 'float16') -> Session:
         """
-        `drafter`: one of drafter_names(). `measured_costs`: what a pass costs here; without it the session finds out from its own steps. `ngram`: what the drafter begins with. `draft_model`: what a drafter runs that runs a model.
+        `drafter`: one of drafter_names(). `measured_costs`: what a pass costs here; without it the session finds out from its own steps. `ngram`: what the drafter begins with. `draft_model`: what a drafter runs that runs a model. `kv`: the cache's format, float16 or int8.
         """
 
     def start(self, prompt: Sequence[int], *, mode: str = 'dynamic', sampling: SamplingOptions = ..., max_new_tokens: int = 128, eos_token_ids: Sequence[int] = [], chain_length: int = 4, fixed_nodes: int = 15, adapt: bool = False, verifier: str = 'target_draw', length_rule: str = 'window', beta: float = 0.30000001192092896) -> None:
@@ -657,6 +666,9 @@ class Session:
     def context_length(self) -> int: ...
 
     @property
+    def kv_bytes_per_token(self) -> int: ...
+
+    @property
     def cost_curve(self) -> CostCurve:
         """A copy, as of now."""
 
@@ -672,7 +684,7 @@ class ModelCost:
     What a pass over a bundle's target, or over random weights of a known shape, costs: whole and by part.
     """
 
-    def __init__(self, folder: str = '', *, shape: str = '', threads: int, max_rows: int, max_context: int) -> None: ...
+    def __init__(self, folder: str = '', *, shape: str = '', threads: int, max_rows: int, max_context: int, kv: str = 'float16') -> None: ...
 
     def native_model(self, max_rows: int) -> Model:
         """A native host over the same weights."""

@@ -33,17 +33,19 @@ class CostKey:
     kernels: str
     threads: int
     host: str
+    kv: str
     weights_sha256: str
     sapwood_version: str
 
     @classmethod
-    def of(cls, manifest: Mapping[str, Any], *, host: str, threads: int) -> CostKey:
+    def of(cls, manifest: Mapping[str, Any], *, host: str, threads: int, kv: str) -> CostKey:
         """For the bundle with this manifest, on this machine."""
         return cls(
             processor=processor_name(),
             kernels=_runtime.active_kernels(),
             threads=threads,
             host=host,
+            kv=kv,
             weights_sha256=file_sha256(manifest, manifest["target"]["weights"]),
             sapwood_version=__version__,
         )

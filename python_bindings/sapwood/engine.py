@@ -67,7 +67,7 @@ class Engine:
         completed(EngineOptions, {"mode": self.mode, "context_length": self.context_length})
         self.tokenizer = Tokenizer.from_bundle(self.bundle, self.manifest)
         self.measured_costs = load_costs(
-            CostKey.of(self.manifest, host=self.host, threads=self.threads)
+            CostKey.of(self.manifest, host=self.host, threads=self.threads, kv=self.options["kv"])
         )
         ngram = self.options["ngram"]
         self.surveyed = False  # drafters begin with what `sapwood tune` heard from the target
@@ -139,6 +139,7 @@ class Engine:
             measured_costs=self.measured_costs,
             ngram=self._ngram,
             draft_model=self._draft_model,
+            kv=self.options["kv"],
         )
 
     def _read_ngram(self, path: str | os.PathLike[str]) -> _runtime.NgramTable:

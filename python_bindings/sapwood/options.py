@@ -19,6 +19,7 @@ from sapwood.errors import SapwoodError
 
 MODES = ("plain", "chain", "fixed", "dynamic")
 HOSTS = ("native", "onnxruntime")
+KV_FORMATS = ("float16", "int8")
 VERIFIERS = ("target_draw", "rejection", "block", "traversal")
 LENGTH_RULES = ("window", "entropy")
 LOOKUP_DRAFTERS = ("mix", "ngram", "successor")
@@ -53,13 +54,22 @@ class Option:
 
 
 class HostOptions(TypedDict, total=False):
-    """Where a model runs."""
+    """Where a model runs, and what its cache is made of."""
 
     host: Annotated[
         str, Option("native", "What runs the model; all give the same tokens.", choices=HOSTS)
     ]
     threads: Annotated[
         int | None, Option(None, "Without it: one for each core.", minimum=1, maximum=64)
+    ]
+    kv: Annotated[
+        str,
+        Option(
+            "float16",
+            "How keys and values are kept: float16, or int8: half the memory and faster attention, "
+            "but other rounding, so other text here and there. int8: the native host only.",
+            choices=KV_FORMATS,
+        ),
     ]
 
 

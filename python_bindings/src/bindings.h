@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "kernels/kv_layout.h"
 #include "model/bundle.h"
 
 namespace sapwood::python {
@@ -55,6 +56,9 @@ inline std::shared_ptr<const Bundle> open_bundle(const std::string& folder, bool
   return std::make_shared<const Bundle>(
       value_or_raise(Bundle::open(folder, {.verify_checksums = verify_checksums})));
 }
+
+// "float16" or "int8".
+KvFormat kv_format_or_raise(std::string_view name);
 
 // Arrays as Python hands them in (C order, converted and copied if need be) and takes them back.
 using FloatVector = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;

@@ -10,14 +10,15 @@ namespace sapwood::python {
 namespace {
 
 void construct(ModelCost* self, const std::string& folder, const std::string& shape, int threads,
-               int max_rows, int max_context) {
+               int max_rows, int max_context, std::string_view kv) {
   if (threads < 1 || max_rows < 1 || max_context < 1) {
     raise_invalid("threads, max_rows and max_context must be at least 1");
   }
+  const KvFormat format = kv_format_or_raise(kv);
   nb::gil_scoped_release unlocked;
   new (self) ModelCost(shape.empty() ? open_bundle(folder, /*verify_checksums=*/false)
                                      : value_or_raise(random_model(shape)),
-                       threads, max_rows, max_context);
+                       threads, max_rows, max_context, format);
 }
 
 std::shared_ptr<Model> native_model(ModelCost& self, int max_rows) {
@@ -38,7 +39,8 @@ void bind_measure(nb::module_& module) {
                         "What a pass over a bundle's target, or over random weights of a known "
                         "shape, costs: whole and by part.")
       .def("__init__", &construct, nb::arg("folder") = "", nb::kw_only(), nb::arg("shape") = "",
-           nb::arg("threads"), nb::arg("max_rows"), nb::arg("max_context"))
+           nb::arg("threads"), nb::arg("max_rows"), nb::arg("max_context"),
+           nb::arg("kv") = "float16")
       .def("native_model", &native_model, nb::arg("max_rows"), Unlocked(),
            "A native host over the same weights.")
       .def(

@@ -7,14 +7,21 @@
 namespace sapwood::python {
 namespace {
 
-using HalfBits = nb::ndarray<nb::numpy, uint16_t, nb::c_contig>;
+using Bytes = nb::ndarray<nb::numpy, uint8_t, nb::c_contig>;
 
-// The bits of one layer's K or V as a flat array that lives as long as `owner`.
-HalfBits layer_view(uint16_t* data, const KvLayout& layout, nb::handle owner) {
-  return HalfBits(data, {layout.elements()}, owner);
+// The memory of one layer's K or V as a flat array that lives as long as `owner`.
+Bytes bytes(uint16_t* halves, uint8_t* int8, size_t count, nb::handle owner) {
+  uint8_t* data = halves != nullptr ? reinterpret_cast<uint8_t*>(halves) : int8;
+  return Bytes(data, {count}, owner);
 }
 
 }  // namespace
+
+KvFormat kv_format_or_raise(std::string_view name) {
+  const std::optional<KvFormat> format = parse_kv_format(name);
+  if (!format) raise_invalid("kv must be float16 or int8, not \"" + std::string(name) + "\"");
+  return *format;
+}
 
 void bind_memory(nb::module_& module) {
   nb::class_<KvSlotBitmap>(module, "KvSlotBitmap",
@@ -50,32 +57,41 @@ void bind_memory(nb::module_& module) {
           },
           nb::arg("slots"), "Gives slots back. One that is not taken is refused by name.");
 
-  nb::class_<KvStore>(module, "KvStore",
-                      "The KV cache of one session: fp16, [layers] of keys and values by slot.")
+  nb::class_<KvStore>(
+      module, "KvStore",
+      "The KV cache of one session, float16 or int8: [layers] of keys and values by slot.")
       .def_static(
           "create",
-          [](int layers, int kv_heads, int head_dim, int slots) {
-            return value_or_raise(KvStore::create(layers, kv_heads, head_dim, slots));
+          [](int layers, int kv_heads, int head_dim, int slots, std::string_view format) {
+            return value_or_raise(
+                KvStore::create(layers, kv_heads, head_dim, slots, kv_format_or_raise(format)));
           },
           nb::arg("layers"), nb::arg("kv_heads"), nb::arg("head_dim"), nb::arg("slots"),
-          "`slots` is rounded up to a multiple of 16.")
+          nb::arg("format") = "float16", "`slots` is rounded up to a multiple of 16.")
       .def_prop_ro("layers", &KvStore::layers)
       .def_prop_ro("slots", &KvStore::slots)
+      .def_prop_ro("format",
+                   [](const KvStore& self) { return std::string(kv_format_name(self.format())); })
+      .def_prop_ro("bytes_per_slot", &KvStore::bytes_per_slot,
+                   "What one token takes, of all layers.")
       .def(
           "keys",
           [](nb::handle_t<KvStore> self, int layer) {
             const KvLayerView view = nb::cast<KvStore&>(self).layer(layer);
-            return layer_view(view.keys, view.layout, self);
+            return bytes(view.keys, view.int8_keys, view.layout.key_bytes(), self);
           },
           nb::arg("layer"),
-          "A view of the half bits, flat; they lie as [kv_heads, slots / 16, head_dim, 16].")
+          "A view of the bytes, flat. float16: half bits, [kv_heads, slots / 16, head_dim, 16]. "
+          "int8: as kernels/kv_layout.h says.")
       .def(
           "values",
           [](nb::handle_t<KvStore> self, int layer) {
             const KvLayerView view = nb::cast<KvStore&>(self).layer(layer);
-            return layer_view(view.values, view.layout, self);
+            return bytes(view.values, view.int8_values, view.layout.value_bytes(), self);
           },
-          nb::arg("layer"), "A view of the half bits, flat; [kv_heads, slots, head_dim].")
+          nb::arg("layer"),
+          "A view of the bytes, flat. float16: half bits, [kv_heads, slots, head_dim]. int8: as "
+          "kernels/kv_layout.h says.")
       .def("copy_slot", &KvStore::copy_slot, nb::arg("source"), nb::arg("target"),
            "Copies one slot's K and V of all layers.");
 }

@@ -165,10 +165,11 @@ TEST(CApi, MeasuredCostsAreUsedWhereTheyWereMeasured) {
   ASSERT_EQ(sapwood_engine_open(bundle().c_str(), &engine_options, &one_thread), SAPWOOD_OK);
   std::swap(opened.engine, one_thread);
   sapwood_engine_close(one_thread);
+  std::string kv = "float16";
   const auto write = [&](const std::string& weights, int threads, const std::string& times) {
     write_text(path, R"({"schema_version": 1, "key": {"processor": "any", "sapwood_version": "0",)"
                      R"("host": "native", "kernels": ")" +
-                         std::string(kernels().name) + R"(", "threads": )" +
+                         std::string(kernels().name) + R"(", "kv": ")" + kv + R"(", "threads": )" +
                          std::to_string(threads) + R"(, "weights_sha256": ")" + weights +
                          R"("}, "contexts": [16, 64], "rows": [1, 8], "milliseconds": )" + times +
                          "}");
@@ -184,6 +185,11 @@ TEST(CApi, MeasuredCostsAreUsedWhereTheyWereMeasured) {
     EXPECT_EQ(why.find('\n'), std::string::npos);
     return why;
   };
+  options.kv = "int8";
+  EXPECT_NE(refusal().find(", not with int8;"), std::string::npos);
+  kv = "int8";
+  write(weights, 1, "[[1.0, 1.5], [1.2, 1.8]]");
+  EXPECT_EQ(Answered(options, opened).stats.tuned_costs, 1);
   write(weights, 7, "[[1.0, 1.5], [1.2, 1.8]]");
   EXPECT_NE(refusal().find("7 threads, not with 1 threads"), std::string::npos);
   write(std::string(64, '0'), 1, "[[1.0, 1.5], [1.2, 1.8]]");
@@ -252,6 +258,27 @@ TEST(CApi, ErrorsAreCodesAndOneLine) {
   EXPECT_EQ(sapwood_session_create(opened.engine, &session_options, &session),
             SAPWOOD_INVALID_ARGUMENT);
   EXPECT_EQ(session, nullptr);
+  sapwood_session_options_init(&session_options);
+  session_options.kv = "int3";
+  EXPECT_EQ(sapwood_session_create(opened.engine, &session_options, &session),
+            SAPWOOD_INVALID_ARGUMENT);
+  EXPECT_NE(std::string(sapwood_last_error()).find("int8"), std::string::npos);
+  session_options.kv = "int8";
+  EXPECT_EQ(sapwood_session_create(opened.engine, &session_options, &session), SAPWOOD_OK)
+      << sapwood_last_error();
+  sapwood_session_close(session);
+}
+
+TEST(CApi, OptionsOfACallerThatKnowsFewerOfThemAreTaken) {
+  Opened opened;
+  sapwood_session_options options;
+  sapwood_session_options_init(&options);
+  options.size = offsetof(sapwood_session_options, kv);
+  options.kv = "of a newer version";  // beyond what the caller says it has
+  sapwood_session* session = nullptr;
+  EXPECT_EQ(sapwood_session_create(opened.engine, &options, &session), SAPWOOD_OK)
+      << sapwood_last_error();
+  sapwood_session_close(session);
 }
 
 TEST(CApi, AnOptionsStructureThatWasNotInitialisedIsRefused) {

@@ -1,17 +1,34 @@
 // Random inputs for the kernel tests: packed weights, rows, batches and caches.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "base/half.h"
 #include "kernels/kernels.h"
+#include "memory/kv_store.h"
 
 namespace sapwood::testing {
 
 using Random = std::mt19937;
+
+inline const KernelTable& scalar() { return *runnable_kernels().front(); }
+
+// As the names of tests may have it.
+inline std::string table_name(const KernelTable& table) {
+  std::string name(table.name);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+inline bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
 
 inline std::vector<float> random_floats(Random& random, size_t count, float spread = 1.0f) {
   std::normal_distribution<float> normal(0.0f, spread);
@@ -101,16 +118,54 @@ struct TreeBatch {
   }
 };
 
+inline bool same_contents(const KvStore& a, const KvStore& b) {
+  for (int layer = 0; layer < a.layers(); ++layer) {
+    const KvLayerView x = a.layer(layer), y = b.layer(layer);
+    const bool int8 = a.format() == KvFormat::kInt8;
+    const auto same = [](const void* p, const void* q, size_t bytes) {
+      return std::memcmp(p, q, bytes) == 0;
+    };
+    if (!(int8 ? same(x.int8_keys, y.int8_keys, x.layout.key_bytes()) &&
+                     same(x.int8_values, y.int8_values, x.layout.value_bytes())
+               : same(x.keys, y.keys, x.layout.key_bytes()) &&
+                     same(x.values, y.values, x.layout.value_bytes()))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// A cache of one layer, and the floats that were stored in it.
 struct Cache {
-  std::vector<uint16_t> keys, values;
+  std::vector<float> keys, values;  // [kv_heads][slots][head_dim]
+  std::unique_ptr<KvStore> store;
   KvLayerView view;
 
   Cache(Random& random, const KvLayout& layout)
-      : keys(layout.elements()), values(layout.elements()) {
-    std::normal_distribution<float> normal(0.0f, 1.0f);
-    for (uint16_t& half : keys) half = float_to_half(normal(random));
-    for (uint16_t& half : values) half = float_to_half(normal(random));
-    view = {layout, keys.data(), values.data()};
+      : keys(random_floats(random, layout.elements())),
+        values(random_floats(random, layout.elements())) {
+    std::vector<int32_t> in_order(layout.slots);
+    for (int slot = 0; slot < layout.slots; ++slot) in_order[slot] = slot;
+    fill(layout, in_order);
+  }
+
+  // The same contents, what was in a slot being in slot moved[slot].
+  Cache(const Cache& other, const std::vector<int32_t>& moved)
+      : keys(other.keys), values(other.values) {
+    fill(other.view.layout, moved);
+  }
+
+ private:
+  void fill(const KvLayout& layout, const std::vector<int32_t>& moved) {
+    store = std::move(
+        KvStore::create(1, layout.kv_heads, layout.head_dim, layout.slots, layout.format).value());
+    view = store->layer(0);
+    for (int head = 0; head < layout.kv_heads; ++head) {
+      for (int slot = 0; slot < layout.slots; ++slot) {
+        const size_t from = layout.value_offset(head, slot, 0);
+        scalar().store_kv(view, head, moved[slot], &keys[from], &values[from]);
+      }
+    }
   }
 };
 

@@ -14,14 +14,8 @@
 namespace sapwood::testing {
 namespace {
 
-const KernelTable& scalar() { return *runnable_kernels().front(); }
-
 constexpr LinearFormat kFormats[] = {
     {4, 32, false}, {4, 32, true}, {4, 128, false}, {4, 128, true}, {8, 32, false}};
-
-bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
-}
 
 class EveryKernelTable : public ::testing::TestWithParam<const KernelTable*> {
  protected:
@@ -131,130 +125,9 @@ TEST_P(EveryKernelTable, NormsRotatesAndNormalisesToTheSameBits) {
   }
 }
 
-struct AttentionCase {
-  int heads, kv_heads, head_dim, window;
-};
-constexpr AttentionCase kAttentionCases[] = {{9, 3, 64, 0}, {4, 1, 256, 0}, {4, 2, 32, 0},
-                                             {4, 4, 16, 0}, {9, 3, 64, 20}, {2, 1, 48, 5}};
-
-std::vector<float> attend(const KernelTable& kernel, const AttentionShape& shape,
-                          const RowBatch& batch, const KvLayerView& view, const float* q,
-                          int width) {
-  std::vector<float> out(static_cast<size_t>(batch.rows()) * width);
-  std::vector<float> scratch(attention_scratch_floats(shape, batch, batch.rows()), NAN);
-  const int group = shape.heads / shape.kv_heads;
-  for (int head = 0; head < shape.heads; head += group) {
-    kernel.attention(shape, batch, view, head, head + group, 0, batch.rows(), q, width, out.data(),
-                     width, scratch.data());
-  }
-  return out;
-}
-
-TEST_P(EveryKernelTable, AttendsToTheSameBitsOverTreesChainsAndWindows) {
-  for (const AttentionCase& c : kAttentionCases) {
-    const AttentionShape shape{c.heads, c.kv_heads, c.head_dim, 0.2f, c.window};
-    const int width = c.heads * c.head_dim;
-    for (const int context : {0, 1, 37, 128}) {
-      for (const int rows : {1, 2, 7, 16, 33}) {
-        for (const bool chain : {false, true}) {
-          const TreeBatch tree(random, rows, context, 192, chain, rows % 2 == 0);
-          const Cache cache(random, {c.kv_heads, c.head_dim, 192});
-          const std::vector<float> q = random_floats(random, static_cast<size_t>(rows) * width);
-          const auto expected = attend(scalar(), shape, tree.batch(), cache.view, q.data(), width);
-          const auto seen = attend(kernel(), shape, tree.batch(), cache.view, q.data(), width);
-          EXPECT_TRUE(same_bits(expected, seen)) << context << " " << rows;
-        }
-      }
-    }
-  }
-}
-
-TEST_P(EveryKernelTable, GivesARowTheSameAttentionBitsAloneAndWhereverItsSlotsLie) {
-  for (const AttentionCase& c : kAttentionCases) {
-    const AttentionShape shape{c.heads, c.kv_heads, c.head_dim, 0.2f, c.window};
-    const int width = c.heads * c.head_dim;
-    for (const bool chain : {false, true}) {
-      const int rows = 64, context = 70, slots = 160;
-      const TreeBatch tree(random, rows, context, slots, chain, false);
-      const Cache cache(random, {c.kv_heads, c.head_dim, slots});
-      const std::vector<float> q = random_floats(random, rows * width);
-      const auto together = attend(kernel(), shape, tree.batch(), cache.view, q.data(), width);
-      for (int row = 0; row < rows; ++row) {
-        const auto alone =
-            attend(kernel(), shape, tree.single(row), cache.view, &q[row * width], width);
-        EXPECT_EQ(0, std::memcmp(alone.data(), &together[row * width], width * sizeof(float)))
-            << row;
-      }
-      // The same contents under other slot numbers.
-      std::vector<int32_t> moved(slots);
-      for (int i = 0; i < slots; ++i) moved[i] = i;
-      std::shuffle(moved.begin(), moved.end(), random);
-      Cache scattered = cache;
-      scattered.view.keys = scattered.keys.data(), scattered.view.values = scattered.values.data();
-      for (int head = 0; head < c.kv_heads; ++head) {
-        for (int slot = 0; slot < slots; ++slot) {
-          for (int d = 0; d < c.head_dim; ++d) {
-            const KvLayout& layout = cache.view.layout;
-            scattered.keys[layout.key_offset(head, moved[slot], d)] =
-                cache.keys[layout.key_offset(head, slot, d)];
-            scattered.values[layout.value_offset(head, moved[slot], d)] =
-                cache.values[layout.value_offset(head, slot, d)];
-          }
-        }
-      }
-      TreeBatch renamed = tree;
-      for (auto* list : {&renamed.slots, &renamed.context, &renamed.paths}) {
-        for (int32_t& slot : *list) slot = moved[slot];
-      }
-      const auto there = attend(kernel(), shape, renamed.batch(), scattered.view, q.data(), width);
-      EXPECT_TRUE(same_bits(together, there));
-    }
-  }
-}
-
-TEST_P(EveryKernelTable, DoesNotCareHowMuchOfASequenceIsCommitted) {
-  const AttentionShape shape{9, 3, 64, 0.125f, 0};
-  const int length = 90;
-  const Cache cache(random, {3, 64, 96});
-  const std::vector<float> q = random_floats(random, 9 * 64);
-  std::vector<int32_t> slots(length);
-  for (int i = 0; i < length; ++i) slots[i] = i;
-  std::vector<float> first;
-  for (int committed = 0; committed < length; ++committed) {
-    const std::vector<int32_t> one = {0}, position = {length - 1}, last = {slots.back()},
-                               begin = {0}, end = {length - committed};
-    const RowBatch batch{one,
-                         position,
-                         last,
-                         std::span(slots).first(committed),
-                         std::span(slots).subspan(committed),
-                         begin,
-                         end,
-                         one};
-    const auto out = attend(kernel(), shape, batch, cache.view, q.data(), 9 * 64);
-    if (committed == 0) first = out;
-    EXPECT_TRUE(same_bits(first, out)) << committed;
-  }
-}
-
-TEST_P(EveryKernelTable, StoresKeysAndValuesAsTheNearestHalf) {
-  const KvLayout layout{2, 32, 32};
-  Cache cache(random, layout);
-  const std::vector<float> k = random_floats(random, 32), v = random_floats(random, 32);
-  kernel().store_kv(cache.view, 1, 19, k.data(), v.data());
-  for (int d = 0; d < 32; ++d) {
-    EXPECT_EQ(float_to_half(k[d]), cache.keys[layout.key_offset(1, 19, d)]);
-    EXPECT_EQ(float_to_half(v[d]), cache.values[layout.value_offset(1, 19, d)]);
-  }
-}
-
 INSTANTIATE_TEST_SUITE_P(All, EveryKernelTable,
                          ::testing::ValuesIn(runnable_kernels().begin(), runnable_kernels().end()),
-                         [](const auto& info) {
-                           std::string name(info.param->name);
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+                         [](const auto& info) { return table_name(*info.param); });
 
 TEST(ScalarKernels, ComputeALinearAsItsDequantisedMatrixDoes) {
   Random random(3);
@@ -278,49 +151,6 @@ TEST(ScalarKernels, ComputeALinearAsItsDequantisedMatrixDoes) {
           size += std::fabs(a * weights[i]);
         }
         EXPECT_NEAR(sum, y[row * outputs + output], 1e-5 * size) << linear_format_name(format);
-      }
-    }
-  }
-}
-
-TEST(ScalarKernels, AttendAsTheDefinitionDoes) {
-  Random random(5);
-  for (const AttentionCase& c : kAttentionCases) {
-    const AttentionShape shape{c.heads, c.kv_heads, c.head_dim, 0.2f, c.window};
-    const int width = c.heads * c.head_dim, rows = 12, context = 40;
-    const TreeBatch tree(random, rows, context, 64, false, true);
-    const Cache cache(random, {c.kv_heads, c.head_dim, 64});
-    const std::vector<float> q = random_floats(random, rows * width);
-    const RowBatch batch = tree.batch();
-    const auto out = attend(scalar(), shape, batch, cache.view, q.data(), width);
-    for (int row = 0; row < rows; ++row) {
-      std::vector<int32_t> seen(tree.context);
-      seen.insert(seen.end(), tree.paths.begin() + tree.begin[row],
-                  tree.paths.begin() + tree.end[row]);
-      const int position = tree.positions[row];
-      for (int head = 0; head < c.heads; ++head) {
-        const int kv_head = head / (c.heads / c.kv_heads);
-        std::vector<double> weight(seen.size());
-        double total = 0;
-        for (size_t j = 0; j < seen.size(); ++j) {
-          if (c.window > 0 && static_cast<int>(j) <= position - c.window) continue;
-          double score = 0;
-          for (int d = 0; d < c.head_dim; ++d) {
-            score += static_cast<double>(q[row * width + head * c.head_dim + d]) *
-                     half_to_float(cache.keys[cache.view.layout.key_offset(kv_head, seen[j], d)]);
-          }
-          weight[j] = std::exp(score * 0.2);
-          total += weight[j];
-        }
-        for (int d = 0; d < c.head_dim; ++d) {
-          double expected = 0;
-          for (size_t j = 0; j < seen.size(); ++j) {
-            expected +=
-                weight[j] / total *
-                half_to_float(cache.values[cache.view.layout.value_offset(kv_head, seen[j], d)]);
-          }
-          EXPECT_NEAR(expected, out[row * width + head * c.head_dim + d], 2e-5);
-        }
       }
     }
   }

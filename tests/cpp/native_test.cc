@@ -29,8 +29,9 @@ std::unique_ptr<Model> open(std::shared_ptr<const Bundle> bundle, int threads = 
   return std::move(model).value();
 }
 
-std::unique_ptr<KvStore> store(const ModelSpec& spec, int slots) {
-  auto kv = KvStore::create(spec.layers, spec.kv_heads, spec.head_dim, slots);
+std::unique_ptr<KvStore> store(const ModelSpec& spec, int slots,
+                               KvFormat format = KvFormat::kFloat16) {
+  auto kv = KvStore::create(spec.layers, spec.kv_heads, spec.head_dim, slots, format);
   EXPECT_TRUE(kv.ok());
   return std::move(kv).value();
 }
@@ -62,10 +63,13 @@ TEST_P(EveryFamily, GivesEachOf64RowsTheBitsItHasAlone) {
   const auto model = open(bundle);
   const int vocabulary = model->spec().vocabulary_size;
   Random random(11);
-  for (const bool chain : {false, true}) {
+  for (const auto& [chain, format] : {std::pair{false, KvFormat::kFloat16},
+                                      {true, KvFormat::kFloat16},
+                                      {false, KvFormat::kInt8},
+                                      {true, KvFormat::kInt8}}) {
     const TreeBatch tree(random, 64, 21, 128, chain, false);
     // Alone: one row a pass, parents first, over a store of its own.
-    const auto alone_kv = store(model->spec(), 128);
+    const auto alone_kv = store(model->spec(), 128, format);
     std::vector<float> alone;
     {
       const std::vector<float> root = run(*model, *alone_kv, tree, tree.single(0));
@@ -77,7 +81,7 @@ TEST_P(EveryFamily, GivesEachOf64RowsTheBitsItHasAlone) {
       }
     }
     for (int rows = 1; rows <= 64; ++rows) {
-      const auto kv = store(model->spec(), 128);
+      const auto kv = store(model->spec(), 128, format);
       TreeBatch part = tree;
       for (auto* list :
            {&part.tokens, &part.positions, &part.slots, &part.begin, &part.end, &part.outputs}) {
@@ -92,7 +96,7 @@ TEST_P(EveryFamily, GivesEachOf64RowsTheBitsItHasAlone) {
 
 TEST_P(EveryFamily, GivesTheSameBitsForAnyThreadsSlotsAndInstructionSet) {
   const auto bundle = tiny_bundle(GetParam());
-  std::vector<float> first;
+  std::vector<float> firsts[2];  // of each format
   const std::string chosen(kernels().name);
   for (const KernelTable* table : runnable_kernels()) {
     ASSERT_TRUE(set_kernels(table->name));
@@ -109,14 +113,18 @@ TEST_P(EveryFamily, GivesTheSameBitsForAnyThreadsSlotsAndInstructionSet) {
             for (int32_t& slot : *list) slot = moved[slot];
           }
         }
-        const auto kv = store(model->spec(), 64);
-        const std::vector<float> logits = run(*model, *kv, tree, tree.batch());
-        if (first.empty()) first = logits;
-        EXPECT_EQ(0, std::memcmp(first.data(), logits.data(), logits.size() * sizeof(float)))
-            << table->name << ", " << threads << " threads";
+        for (const KvFormat format : {KvFormat::kFloat16, KvFormat::kInt8}) {
+          const auto kv = store(model->spec(), 64, format);
+          const std::vector<float> logits = run(*model, *kv, tree, tree.batch());
+          std::vector<float>& first = firsts[format == KvFormat::kInt8];
+          if (first.empty()) first = logits;
+          EXPECT_EQ(0, std::memcmp(first.data(), logits.data(), logits.size() * sizeof(float)))
+              << table->name << ", " << threads << " threads, " << kv_format_name(format);
+        }
       }
     }
   }
+  EXPECT_FALSE(same_bits(firsts[0], firsts[1])) << "both formats ran the same thing";
   set_kernels(chosen);
 }
 

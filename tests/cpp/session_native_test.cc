@@ -29,8 +29,10 @@ std::shared_ptr<Model> open_model(std::string_view family) {
   return std::move(model).value();
 }
 
-std::unique_ptr<Session> open_session(std::shared_ptr<Model> model) {
+std::unique_ptr<Session> open_session(std::shared_ptr<Model> model,
+                                      KvFormat kv = KvFormat::kFloat16) {
   SessionOptions options;
+  options.kv = kv;
   options.context_length = 128;
   options.learn_costs = false;
   // Rows for nothing: the tree always grows to what there is to guess.
@@ -53,33 +55,42 @@ Text answer(Session& session, const Text& prompt, const GenerateOptions& options
   }
 }
 
-TEST(SessionOverTheNativeHost, EveryModeGivesTheSameTextInEveryFamily) {
-  for (const std::string family : {"llama", "qwen2", "qwen3", "gemma3"}) {
-    const std::shared_ptr<Model> model = open_model(family);
-    int64_t accepted = 0;
-    for (const float temperature : {0.f, 0.7f, 1.5f}) {
-      Text first;
-      for (const Mode mode : kModes) {
-        GenerateOptions options;
-        options.mode = mode;
-        options.max_new_tokens = 80;
-        options.sampling = {.temperature = temperature, .seed = 3};
-        // A fresh session each: nothing may hang on what an earlier mode left in the cache.
-        const std::unique_ptr<Session> session = open_session(model);
-        const Text text = answer(*session, {5, 6, 7, 8, 5, 6, 7, 8, 5, 6}, options);
-        ASSERT_EQ(text.size(), 80u);
-        if (first.empty()) first = text;
-        EXPECT_EQ(text, first) << family << ' ' << mode_name(mode) << ' ' << temperature;
-        accepted += session->stats().accepted_tokens;
-      }
+// Expects the same text of every mode, at several temperatures; returns what was accepted in all.
+int64_t accepted_by_equal_texts(const std::string& family, KvFormat kv) {
+  const std::shared_ptr<Model> model = open_model(family);
+  int64_t accepted = 0;
+  for (const float temperature : {0.f, 0.7f, 1.5f}) {
+    Text first;
+    for (const Mode mode : kModes) {
+      GenerateOptions options;
+      options.mode = mode;
+      options.max_new_tokens = 80;
+      options.sampling = {.temperature = temperature, .seed = 3};
+      // A fresh session each: nothing may hang on what an earlier mode left in the cache.
+      const std::unique_ptr<Session> session = open_session(model, kv);
+      const Text text = answer(*session, {5, 6, 7, 8, 5, 6, 7, 8, 5, 6}, options);
+      EXPECT_EQ(text.size(), 80u);
+      if (first.empty()) first = text;
+      EXPECT_EQ(text, first) << family << ' ' << mode_name(mode) << ' ' << temperature;
+      accepted += session->stats().accepted_tokens;
     }
-    EXPECT_GT(accepted, 20) << family << ": nothing was tested";
+  }
+  return accepted;
+}
+
+TEST(SessionOverTheNativeHost, EveryModeGivesTheSameTextInEveryFamilyAndCacheFormat) {
+  for (const std::string family : {"llama", "qwen2", "qwen3", "gemma3"}) {
+    for (const KvFormat kv : {KvFormat::kFloat16, KvFormat::kInt8}) {
+      EXPECT_GT(accepted_by_equal_texts(family, kv), 20)
+          << family << ' ' << kv_format_name(kv) << ": nothing was tested";
+    }
   }
 }
 
 // Steps once warm, and what they allocated.
-uint64_t allocated_by_steps(const std::shared_ptr<Model>& model, const GenerateOptions& options) {
-  const std::unique_ptr<Session> session = open_session(model);
+uint64_t allocated_by_steps(const std::shared_ptr<Model>& model, const GenerateOptions& options,
+                            KvFormat kv = KvFormat::kFloat16) {
+  const std::unique_ptr<Session> session = open_session(model, kv);
   EXPECT_TRUE(session->start(Text{1, 2, 3, 1, 2, 3, 1}, options).ok());
   EXPECT_FALSE(session->step().value().empty());
   const uint64_t before = allocations();
@@ -113,6 +124,9 @@ TEST(SessionOverTheNativeHost, StepsAllocateNothingOnceWarm) {
       }
     }
   }
+  GenerateOptions options;
+  options.max_new_tokens = 100;
+  EXPECT_EQ(allocated_by_steps(model, options, KvFormat::kInt8), 0u);
   const uint64_t before = allocations();
   ::operator delete(::operator new(8));  // called by name: may not be optimised away
   EXPECT_EQ(allocations() - before, 1u) << "the counter counts";

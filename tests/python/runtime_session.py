@@ -12,11 +12,11 @@ from sapwood_export.models.session import Logits, SlotSession
 class RuntimeSession(SlotSession):
     """A model on any host of the runtime, with a KV store of its own."""
 
-    def __init__(self, model: Any, slots: int) -> None:
+    def __init__(self, model: Any, slots: int, kv: str = "float16") -> None:
         super().__init__(slots)
         spec = model.spec
         self._model = model
-        self._kv = _runtime.KvStore.create(spec.layers, spec.kv_heads, spec.head_dim, slots)
+        self._kv = _runtime.KvStore.create(spec.layers, spec.kv_heads, spec.head_dim, slots, kv)
 
     def run(self, arrays: PassArrays) -> Logits:
         logits: Logits = self._model.forward(

@@ -144,8 +144,17 @@ def test_inspect_says_what_a_bundle_holds(sapwood: Sapwood, tiny_bundle: Path) -
     by_format = document["formats"]
     assert sum(entry["tensors"] for entry in by_format.values()) == len(tensors)
     assert sum(entry["bytes"] for entry in by_format.values()) == sum(t["bytes"] for t in tensors)
+    kv = document["kv_bytes_per_token"]
+    assert (
+        kv["float16"]
+        == 4
+        * document["spec"]["layers"]
+        * document["spec"]["kv_heads"]
+        * (document["spec"]["head_dim"])
+    )
+    assert kv["float16"] / 2 < kv["int8"] < kv["float16"]
     shown = sapwood("inspect", tiny_bundle).stdout
-    for word in ("llama", "target.weights", "checksums", *by_format):
+    for word in ("llama", "target.weights", "checksums", "a token in int8", *by_format):
         assert word in shown
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from conftest import spec_bench_prompts
 from sapwood.engine import Engine
+from sapwood.errors import SapwoodError
 from sapwood.hosts import onnxruntime_status
 from sapwood.options import HOSTS, MODES
 
@@ -37,7 +38,7 @@ def engines(smollm2: Path) -> dict[str, Engine]:
 def answers(
     engines: dict[str, Engine], prompt: str, max_new_tokens: int, **sampling: float
 ) -> Iterator[tuple[str, str, list[int], str]]:
-    for host, mode in product(HOSTS, MODES):
+    for host, mode in product(engines, MODES):
         generation = engines[host].generate(
             prompt, mode=mode, max_new_tokens=max_new_tokens, **sampling
         )
@@ -56,7 +57,9 @@ def check(
             expected = expected or (ids, reason)
             if (ids, reason) != expected:
                 different.append(f"prompt {number}, {host} {mode}")
-    assert not different, f"{len(different)} answers differ from native plain: {different}"
+    assert not different, (
+        f"{len(different)} answers differ from {next(iter(engines))} plain: {different}"
+    )
 
 
 def test_every_mode_and_host_gives_the_same_greedy_tokens(engines: dict[str, Engine]) -> None:
@@ -76,6 +79,22 @@ def test_every_mode_and_host_gives_the_same_sampled_tokens(engines: dict[str, En
 
 def test_a_prompt_longer_than_one_pass_gives_the_same_tokens(engines: dict[str, Engine]) -> None:
     check(engines, ["Repeat: " + "the quick brown fox, " * 80], 24)
+
+
+def test_every_mode_gives_the_same_tokens_with_an_int8_cache(smollm2: Path) -> None:
+    engines = {
+        f"{threads} threads": Engine(smollm2, kv="int8", threads=threads) for threads in (1, 2)
+    }
+    check(engines, spec_bench_prompts(QUICK_PROMPTS), QUICK_TOKENS)
+    check(engines, ["Invent three names for a boat."], QUICK_TOKENS, temperature=0.8, seed=5)
+    check(engines, ["Repeat: " + "the quick brown fox, " * 80], 24)
+
+
+def test_onnx_runtime_refuses_an_int8_cache_in_one_line(smollm2: Path) -> None:
+    if onnxruntime_status() is not None:
+        pytest.skip(onnxruntime_status() or "")
+    with pytest.raises(SapwoodError, match=r"^the host onnxruntime takes no int8 KV cache; use "):
+        Engine(smollm2, host="onnxruntime", kv="int8")
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])

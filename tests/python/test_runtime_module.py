@@ -57,14 +57,30 @@ def test_copying_a_slot_copies_every_layer() -> None:
     store = _runtime.KvStore.create(layers=3, kv_heads=2, head_dim=16, slots=20)
     assert store.slots == 32
     for layer in range(store.layers):
-        keys = store.keys(layer).reshape(2, 2, 16, 16)
-        values = store.values(layer).reshape(2, 32, 16)
+        keys = store.keys(layer).view(np.uint16).reshape(2, 2, 16, 16)
+        values = store.values(layer).view(np.uint16).reshape(2, 32, 16)
         keys[:, 0, :, 3] = 100 + layer
         values[:, 3, :] = 200 + layer
     store.copy_slot(3, 17)
     for layer in range(store.layers):
-        assert (store.keys(layer).reshape(2, 2, 16, 16)[:, 1, :, 1] == 100 + layer).all()
-        assert (store.values(layer).reshape(2, 32, 16)[:, 17, :] == 200 + layer).all()
+        assert (
+            store.keys(layer).view(np.uint16).reshape(2, 2, 16, 16)[:, 1, :, 1] == 100 + layer
+        ).all()
+        assert (
+            store.values(layer).view(np.uint16).reshape(2, 32, 16)[:, 17, :] == 200 + layer
+        ).all()
+
+
+def test_an_int8_cache_takes_a_bit_more_than_half() -> None:
+    half = _runtime.KvStore.create(layers=3, kv_heads=2, head_dim=64, slots=20)
+    store = _runtime.KvStore.create(layers=3, kv_heads=2, head_dim=64, slots=20, format="int8")
+    assert (half.format, store.format) == ("float16", "int8")
+    assert half.bytes_per_slot == 3 * 2 * 2 * 64 * 2
+    assert store.bytes_per_slot == 3 * 2 * (64 + 2 * 4 + 64 + 4)
+    assert store.keys(0).dtype == np.uint8
+    assert store.keys(0).size + store.values(0).size == store.bytes_per_slot // 3 * store.slots
+    with pytest.raises(SapwoodError, match=r'^kv must be float16 or int8, not "int3"'):
+        _runtime.KvStore.create(layers=3, kv_heads=2, head_dim=64, slots=20, format="int3")
 
 
 # ---- kernels ------------------------------------------------------------------------------------

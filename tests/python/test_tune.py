@@ -27,7 +27,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def key(tiny_bundle: Path) -> CostKey:
-    return CostKey.of(read_manifest(tiny_bundle), host="native", threads=1)
+    return CostKey.of(read_manifest(tiny_bundle), host="native", threads=1, kv="float16")
 
 
 def test_what_was_saved_is_loaded(key: CostKey) -> None:

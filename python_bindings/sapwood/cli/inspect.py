@@ -53,6 +53,7 @@ def describe(folder: Path, manifest: dict[str, Any]) -> dict[str, Any]:
         "source": manifest["source"],
         "spec": target["spec"],
         "hosts": ["native", *(["onnxruntime"] if target.get("onnx") else [])],
+        "kv_bytes_per_token": kv_bytes_per_token(target["spec"]),
         "parameters": sum(entry["parameters"] for entry in formats.values()),
         "formats": dict(formats),
         "quantization": manifest["quantization"],
@@ -79,6 +80,19 @@ def _drafter(entry: dict[str, Any], layers: int) -> str:
     return " ".join(filter(None, (entry["kind"].replace("_", " "), entry.get("file"))))
 
 
+def kv_bytes_per_token(spec: dict[str, Any]) -> dict[str, int]:
+    """By the format of the cache, of all layers."""
+    from sapwood import _runtime
+    from sapwood.options import KV_FORMATS
+
+    return {
+        name: _runtime.KvStore.create(
+            spec["layers"], spec["kv_heads"], spec["head_dim"], 1, name
+        ).bytes_per_slot
+        for name in KV_FORMATS
+    }
+
+
 def _print(report: dict[str, Any]) -> None:
     console = output_console()
     spec = report["spec"]
@@ -94,6 +108,13 @@ def _print(report: dict[str, Any]) -> None:
     )
     facts.add_row("vocabulary", str(spec["vocabulary_size"]))
     facts.add_row("context", f"{spec['context_length']} tokens")
+    facts.add_row(
+        "KV cache",
+        ", ".join(
+            f"{human_bytes(size)} a token in {name}"
+            for name, size in report["kv_bytes_per_token"].items()
+        ),
+    )
     facts.add_row("made from", f"{report['source']['file']} ({report['source']['kind']})")
     facts.add_row("quantization", str(report["quantization"]["method"]))
     facts.add_row("hosts", ", ".join(report["hosts"]))

@@ -42,11 +42,11 @@ def tune(
 ) -> None:
     """Measure passes of 1 to 32 rows over 128 and 1,024 tokens, and keep the curve.
 
-    Engines of this bundle on this device, with this host and number of threads, find it and size
-    their trees by it. Without it they learn the costs from their own steps. The survey gives their
-    drafters something to guess where neither text nor target has said anything yet.
+    Engines of this bundle on this device, with this host, KV cache and number of threads, find it
+    and size their trees by it. Without it they learn the costs from their own steps. The survey
+    gives their drafters something to guess where neither text nor target has said anything yet.
     """
-    report = measure(bundle, host_options["host"], host_options["threads"], repeats, survey=survey)
+    report = measure(bundle, host_options, repeats, survey=survey)
     if as_json:
         print_json(report)
     else:
@@ -54,7 +54,7 @@ def tune(
 
 
 def measure(
-    bundle: str | None, host: str, threads: int | None, repeats: int, *, survey: bool
+    bundle: str | None, options: HostOptions, repeats: int, *, survey: bool
 ) -> dict[str, Any]:
     """Measures, writes the cache and returns the object that ``--json`` prints."""
     from dataclasses import asdict
@@ -68,7 +68,8 @@ def measure(
     from sapwood.tokenizer import Tokenizer
 
     folder = resolve_bundle(bundle)
-    count = threads or default_threads()
+    host, kv = options["host"], options["kv"]
+    count = options["threads"] or default_threads()
     model = open_model(folder, host=host, threads=count)
     manifest = read_manifest(folder)
     longest = manifest["target"]["spec"]["context_length"]
@@ -76,7 +77,7 @@ def measure(
     if not contexts:
         contexts = [max(0, longest - max(ROWS))]
     cost = _runtime.ModelCost(
-        str(folder), threads=1, max_rows=max(ROWS), max_context=max(*contexts, 1)
+        str(folder), threads=1, max_rows=max(ROWS), max_context=max(*contexts, 1), kv=kv
     )
     samples: dict[tuple[int, int], list[float]] = {}
     for number in measuring(range(repeats + 1)):
@@ -86,7 +87,7 @@ def measure(
                 if number:  # the first round warms up
                     samples.setdefault((context, rows), []).append(milliseconds)
     medians = [[median(samples[context, rows]) for rows in ROWS] for context in contexts]
-    key = CostKey.of(manifest, host=host, threads=count)
+    key = CostKey.of(manifest, host=host, threads=count, kv=kv)
     try:
         path = save_costs(key, contexts, list(ROWS), medians)
         if survey and not survey_path(manifest).is_file():
@@ -123,7 +124,8 @@ def _print(report: dict[str, Any]) -> None:
     device = report["device"]
     console.print(
         f"{device['processor']}, {device['kernels']} kernels, {device['threads']} threads, "
-        f"{device['host']} host; kept in {report['path']}"
+        f"{device['host']} host, {device['kv']} KV cache; "
+        f"kept in {report['path']}"
         + (f"; what the target says after a token: {report['survey']}" if report["survey"] else ""),
         style="dim",
         soft_wrap=True,

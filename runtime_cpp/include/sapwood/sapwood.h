@@ -144,6 +144,8 @@ typedef struct sapwood_session_options {
   const char* draft_bundle;   /* of the drafter model, or of a cascade; NULL: the early exit */
   const char* measured_costs; /* the file that `sapwood tune` wrote for this bundle, host, threads
                                * and machine; NULL: costs are learned from the session's steps */
+  const char* kv; /* the KV cache: "float16" (NULL, default) or "int8": half the memory and faster
+                   * over long contexts, other rounding; on the host "native" only */
 } sapwood_session_options;
 SAPWOOD_API void sapwood_session_options_init(sapwood_session_options* options);
 

@@ -56,7 +56,7 @@ Result<std::unique_ptr<Drafter>> drafter_of(const sapwood_engine& engine,
 }
 
 // Refused where a pass would cost something else than was measured.
-Result<CostGrid> costs_of(const sapwood_engine& engine, const char* path) {
+Result<CostGrid> costs_of(const sapwood_engine& engine, const char* path, KvFormat kv) {
   Result<CostFile> file = read_cost_file(path);
   if (!file.ok()) return file.status();
   const auto refuse = [&](const std::string& measured, const std::string& used) {
@@ -80,6 +80,9 @@ Result<CostGrid> costs_of(const sapwood_engine& engine, const char* path) {
     return refuse("the kernels " + printable(file->kernels),
                   "the kernels " + std::string(kernels().name));
   }
+  if (file->kv != kv_format_name(kv)) {
+    return refuse("a KV cache of " + printable(file->kv), std::string(kv_format_name(kv)));
+  }
   return std::move(file->grid);
 }
 
@@ -93,11 +96,19 @@ Status create_session(sapwood_engine* engine, const sapwood_session_options* giv
                                ? options.context_length
                                : engine->bundle->manifest().default_context_length;
   session.max_tree_nodes = options.max_tree_nodes;
+  if (options.kv != nullptr) {
+    const std::optional<KvFormat> format = parse_kv_format(options.kv);
+    if (!format) {
+      return Status(Code::kInvalidArgument,
+                    "kv must be float16 or int8, not \"" + std::string(options.kv) + '"');
+    }
+    session.kv = *format;
+  }
   Result<std::unique_ptr<Drafter>> drafter = drafter_of(*engine, options);
   if (!drafter.ok()) return drafter.status();
   session.drafter = std::move(drafter).value();
   if (options.measured_costs != nullptr) {
-    Result<CostGrid> costs = costs_of(*engine, options.measured_costs);
+    Result<CostGrid> costs = costs_of(*engine, options.measured_costs, session.kv);
     if (!costs.ok()) return costs.status();
     session.measured_costs = std::move(costs).value();
   }

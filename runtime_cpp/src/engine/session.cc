@@ -7,6 +7,7 @@
 
 #include "draft/drafters.h"
 #include "engine/session_state.h"
+#include "model/check_batch.h"
 
 namespace sapwood {
 namespace {
@@ -111,8 +112,10 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<Model> model,
                    std::to_string(traits.vocabulary_size) + " tokens and the target " +
                    std::to_string(spec.vocabulary_size) + "; give it a model of the same family");
   }
-  Result<std::unique_ptr<KvStore>> kv = KvStore::create(
-      spec.layers, spec.kv_heads, spec.head_dim, options.context_length + options.max_tree_nodes);
+  SAPWOOD_TRY(check_format(*model, options.kv));
+  Result<std::unique_ptr<KvStore>> kv =
+      KvStore::create(spec.layers, spec.kv_heads, spec.head_dim,
+                      options.context_length + options.max_tree_nodes, options.kv);
   if (!kv.ok()) return kv.status();
   return std::unique_ptr<Session>(new Session(
       std::make_unique<State>(std::move(model), std::move(options), std::move(kv).value())));
@@ -282,6 +285,7 @@ StopReason Session::stop_reason() const { return state_->reason; }
 const SessionStats& Session::stats() const { return state_->stats; }
 std::span<const int32_t> Session::tokens() const { return state_->tokens; }
 int Session::context_length() const { return state_->context_length; }
+size_t Session::kv_bytes_per_token() const { return state_->kv->bytes_per_slot(); }
 const Model& Session::model() const { return *state_->model; }
 const CostCurve& Session::cost_curve() const { return state_->curve; }
 const DraftTree& Session::last_tree() const { return state_->tree; }

@@ -42,6 +42,8 @@ struct SessionOptions {
   int context_length = 2048;  // prompt and emitted tokens together
   int max_tree_nodes = 31;    // the most a step verifies beside the root; also KV slots beyond
                               // the context. Lowered to what one pass of the model takes.
+  KvFormat kv = KvFormat::kFloat16;  // of the cache. kInt8: half the memory and faster attention,
+                                     // another rounding; the model's host must take it
   std::unique_ptr<Drafter> drafter;  // null: make_drafter("mix"). Lives as long as the session, so
                                      // what it learnt in one answer helps the next.
   CostCurve cost_curve = CostCurve::assumed();  // where measuring starts
@@ -133,6 +135,7 @@ class Session {
   const SessionStats& stats() const;
   std::span<const int32_t> tokens() const;  // prompt and emitted
   int context_length() const;
+  size_t kv_bytes_per_token() const;  // of the cache, all layers
   const Model& model() const;
   const CostCurve& cost_curve() const;
   const DraftTree& last_tree() const;  // of the latest step, for showing

@@ -67,9 +67,8 @@ struct LayerWorkspace::Buffers {
 namespace {
 
 size_t scratch_floats(const AttentionShape& shape, int max_context) {
-  const size_t columns = (static_cast<size_t>(max_context) + 15) / 16 * 16 + 32;
   return static_cast<size_t>(kAttentionRows) * (shape.heads / shape.kv_heads) *
-         (columns + 2 * shape.head_dim);
+         attention_vector_floats(shape.head_dim, static_cast<size_t>(max_context) + 16);
 }
 
 int attended_width(const LayerShape& shape) {

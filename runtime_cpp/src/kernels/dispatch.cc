@@ -78,10 +78,10 @@ size_t attention_scratch_floats(const AttentionShape& shape, const RowBatch& bat
   for (int row = 0; row < batch.rows(); ++row) {
     longest = std::max(longest, batch.path_end[row] - batch.path_begin[row]);
   }
-  const size_t columns = (static_cast<size_t>(batch.context()) + longest + 15) / 16 * 16 + 16;
   const size_t vectors =
       static_cast<size_t>(std::min(rows, kAttentionRows)) * (shape.heads / shape.kv_heads);
-  return vectors * (columns + 2 * shape.head_dim);
+  return vectors *
+         attention_vector_floats(shape.head_dim, static_cast<size_t>(batch.context()) + longest);
 }
 
 void rotary_table(std::span<const int32_t> positions, std::span<const float> inverse_frequencies,

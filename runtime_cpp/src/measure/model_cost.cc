@@ -44,7 +44,7 @@ ModelCost::Tree ModelCost::tree(int rows, int context) const {
 }
 
 ModelCost::ModelCost(std::shared_ptr<const Bundle> bundle, int threads, int max_rows,
-                     int max_context)
+                     int max_context, KvFormat kv)
     : bundle_(std::move(bundle)),
       team_(std::make_shared<ThreadTeam>(threads)),
       max_rows_(max_rows) {
@@ -75,7 +75,8 @@ ModelCost::ModelCost(std::shared_ptr<const Bundle> bundle, int threads, int max_
   out_.assign(rows * static_cast<size_t>(std::max(widest_output, width)), 0.0f);
   logits_.assign(rows * spec.vocabulary_size, 0.0f);
   kv_ = std::move(
-      KvStore::create(spec.layers, spec.kv_heads, spec.head_dim, max_context + max_rows).value());
+      KvStore::create(spec.layers, spec.kv_heads, spec.head_dim, max_context + max_rows, kv)
+          .value());
 }
 
 std::span<const uint8_t> ModelCost::weights() const { return bundle_->weights(); }

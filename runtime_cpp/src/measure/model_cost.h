@@ -19,7 +19,8 @@ namespace sapwood {
 
 class ModelCost {
  public:
-  ModelCost(std::shared_ptr<const Bundle> bundle, int threads, int max_rows, int max_context);
+  ModelCost(std::shared_ptr<const Bundle> bundle, int threads, int max_rows, int max_context,
+            KvFormat kv = KvFormat::kFloat16);
 
   // Milliseconds of all linear layers and the head for `rows` rows, weights from memory.
   Result<double> linears(int rows);

@@ -14,9 +14,34 @@ namespace {
 // zero and cost nothing until they are touched, so a long context is free until it is used.
 size_t page_size() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
 
+void copy_float16(const KvLayerView& view, int head, int from, int to) {
+  const KvLayout& layout = view.layout;
+  const uint16_t* key_from = view.keys + layout.key_offset(head, from, 0);
+  uint16_t* key_to = view.keys + layout.key_offset(head, to, 0);
+  for (int d = 0; d < layout.head_dim; ++d) key_to[d * kKeyTile] = key_from[d * kKeyTile];
+  std::memcpy(view.values + layout.value_offset(head, to, 0),
+              view.values + layout.value_offset(head, from, 0), sizeof(uint16_t) * layout.head_dim);
+}
+
+void copy_int8(const KvLayerView& view, int head_index, int from, int to) {
+  const KvLayout& layout = view.layout;
+  const Int8Head head = view.int8_head(head_index);
+  for (int quad = 0; quad < layout.head_dim; quad += 4) {
+    std::memcpy(head.key_codes + layout.key_code(to, quad),
+                head.key_codes + layout.key_code(from, quad), 4);
+  }
+  for (int group = 0; group < layout.key_groups(); ++group) {
+    head.key_scales[layout.key_scale(to, group)] = head.key_scales[layout.key_scale(from, group)];
+  }
+  for (int dim = 0; dim < layout.head_dim; ++dim) {
+    head.value_codes[layout.value_code(to, dim)] = head.value_codes[layout.value_code(from, dim)];
+  }
+  head.value_scales[to] = head.value_scales[from];
+}
+
 }  // namespace
 
-void KvStore::Free::operator()(uint16_t* memory) const {
+void KvStore::Free::operator()(uint8_t* memory) const {
   if (memory == nullptr) return;
   std::byte* mapping = reinterpret_cast<std::byte*>(memory) - page_size();
   size_t bytes = 0;
@@ -24,8 +49,8 @@ void KvStore::Free::operator()(uint16_t* memory) const {
   munmap(mapping, bytes);
 }
 
-Result<std::unique_ptr<KvStore>> KvStore::create(int layers, int kv_heads, int head_dim,
-                                                 int slots) {
+Result<std::unique_ptr<KvStore>> KvStore::create(int layers, int kv_heads, int head_dim, int slots,
+                                                 KvFormat format) {
   if (layers < 1 || kv_heads < 1 || head_dim < 1 || slots < 1) {
     return Status(Code::kInvalidArgument,
                   "a KV cache needs at least one layer, head, dimension and slot; got " +
@@ -42,10 +67,10 @@ Result<std::unique_ptr<KvStore>> KvStore::create(int layers, int kv_heads, int h
   }
   std::unique_ptr<KvStore> store(new KvStore());
   store->layers_ = layers;
-  store->layout_ = {kv_heads, head_dim, (slots + kKeyTile - 1) / kKeyTile * kKeyTile};
+  store->layout_ = {kv_heads, head_dim, (slots + kKeyTile - 1) / kKeyTile * kKeyTile, format};
 
-  size_t bytes = sizeof(uint16_t) * 2;  // keys and values
-  for (const int factor : {layers, kv_heads, head_dim, store->layout_.slots}) {
+  size_t bytes = store->layout_.slot_key_bytes() + store->layout_.slot_value_bytes();
+  for (const int factor : {layers, kv_heads, store->layout_.slots}) {
     if (__builtin_mul_overflow(bytes, static_cast<size_t>(factor), &bytes)) {
       return Status(Code::kInvalidArgument, "the KV cache would not fit into any memory");
     }
@@ -59,27 +84,26 @@ Result<std::unique_ptr<KvStore>> KvStore::create(int layers, int kv_heads, int h
                                         " MiB; use a shorter context");
   }
   std::memcpy(mapping, &bytes, sizeof(bytes));
-  store->memory_.reset(reinterpret_cast<uint16_t*>(static_cast<std::byte*>(mapping) + page_size()));
+  store->memory_.reset(static_cast<uint8_t*>(mapping) + page_size());
   return store;
 }
 
 KvLayerView KvStore::layer(int layer) const {
-  uint16_t* keys = memory_.get() + layout_.elements() * 2 * layer;
-  return {layout_, keys, keys + layout_.elements()};
+  uint8_t* keys = memory_.get() + (layout_.key_bytes() + layout_.value_bytes()) * layer;
+  uint8_t* values = keys + layout_.key_bytes();
+  if (format() == KvFormat::kInt8) {
+    return {.layout = layout_, .int8_keys = keys, .int8_values = values};
+  }
+  return {.layout = layout_,
+          .keys = reinterpret_cast<uint16_t*>(keys),
+          .values = reinterpret_cast<uint16_t*>(values)};
 }
 
 void KvStore::copy_slot(int from, int to) {
   if (from == to) return;
+  const auto copy = format() == KvFormat::kInt8 ? copy_int8 : copy_float16;
   for (int l = 0; l < layers_; ++l) {
-    const KvLayerView view = layer(l);
-    for (int head = 0; head < layout_.kv_heads; ++head) {
-      const uint16_t* key_from = view.keys + layout_.key_offset(head, from, 0);
-      uint16_t* key_to = view.keys + layout_.key_offset(head, to, 0);
-      for (int d = 0; d < layout_.head_dim; ++d) key_to[d * kKeyTile] = key_from[d * kKeyTile];
-      std::memcpy(view.values + layout_.value_offset(head, to, 0),
-                  view.values + layout_.value_offset(head, from, 0),
-                  sizeof(uint16_t) * layout_.head_dim);
-    }
+    for (int head = 0; head < layout_.kv_heads; ++head) copy(layer(l), head, from, to);
   }
 }
 

@@ -13,11 +13,17 @@ namespace sapwood {
 class KvStore {
  public:
   // slots is rounded up to a multiple of kKeyTile. Memory is page-aligned and zeroed.
-  static Result<std::unique_ptr<KvStore>> create(int layers, int kv_heads, int head_dim, int slots);
+  static Result<std::unique_ptr<KvStore>> create(int layers, int kv_heads, int head_dim, int slots,
+                                                 KvFormat format = KvFormat::kFloat16);
 
   int layers() const { return layers_; }
   int slots() const { return layout_.slots; }
+  KvFormat format() const { return layout_.format; }
   const KvLayout& layout() const { return layout_; }
+  // What one token takes, of all layers.
+  size_t bytes_per_slot() const {
+    return (layout_.slot_key_bytes() + layout_.slot_value_bytes()) * layout_.kv_heads * layers_;
+  }
   KvLayerView layer(int layer) const;
 
   // Copies one slot's K and V of all layers: how a commit moves accepted nodes together.
@@ -26,12 +32,12 @@ class KvStore {
  private:
   KvStore() = default;
   struct Free {
-    void operator()(uint16_t* memory) const;
+    void operator()(uint8_t* memory) const;
   };
 
   int layers_ = 0;
   KvLayout layout_;
-  std::unique_ptr<uint16_t[], Free> memory_;
+  std::unique_ptr<uint8_t[], Free> memory_;
 };
 
 }  // namespace sapwood

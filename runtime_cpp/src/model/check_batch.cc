@@ -60,4 +60,11 @@ Status check_batch(const RowBatch& batch, const ModelSpec& spec, const KvStore& 
   return Status::okay();
 }
 
+Status check_format(const Model& model, KvFormat format) {
+  if (model.takes(format)) return Status::okay();
+  return {Code::kUnsupported, "the host " + std::string(model.host()) + " takes no " +
+                                  std::string(kv_format_name(format)) +
+                                  " KV cache; use the host native, or a float16 cache"};
+}
+
 }  // namespace sapwood

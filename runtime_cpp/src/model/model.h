@@ -27,6 +27,9 @@ class Model {
   // The most rows one pass takes; longer prompts come in chunks.
   virtual int max_rows() const = 0;
 
+  // Whether forward() takes a cache of this format. Every host takes float16.
+  virtual bool takes(KvFormat format) const { return format == KvFormat::kFloat16; }
+
   // One pass: writes K and V of every row into its slot, and logits
   // [batch.output_rows.size()][vocabulary_size] of the rows asked for. The batch is checked first:
   // a slot out of range, a token out of the vocabulary, or more rows than max_rows is an error and

@@ -44,6 +44,7 @@ class NativeModel final : public Model {
   std::string_view host() const override { return "native"; }
   std::shared_ptr<ThreadTeam> team() const override { return team_; }
   int max_rows() const override { return max_rows_; }
+  bool takes(KvFormat) const override { return true; }
 
   Status forward(const RowBatch& batch, KvStore& kv, std::span<float> logits) override {
     SAPWOOD_TRY(check_batch(batch, spec_, kv, max_rows_, logits.size()));

@@ -193,6 +193,7 @@ Status OnnxRuntimeModel::bind_logits(size_t rows, std::span<float> logits) {
 }
 
 Status OnnxRuntimeModel::forward(const RowBatch& batch, KvStore& kv, std::span<float> logits) {
+  SAPWOOD_TRY(check_format(*this, kv.format()));
   SAPWOOD_TRY(check_batch(batch, spec_, kv, max_rows_, logits.size()));
   for (int layer = 0; layer < spec_.layers; ++layer) {
     SAPWOOD_TRY(bind_cache(caches_[layer], kv.layer(layer)));

@@ -45,6 +45,7 @@ Result<CostFile> read_cost_file(const std::string& path) {
   SAPWOOD_TRY(key.read("weights_sha256", &costs.weights_sha256));
   SAPWOOD_TRY(key.read("host", &costs.host));
   SAPWOOD_TRY(key.read("kernels", &costs.kernels));
+  SAPWOOD_TRY(key.read("kv", &costs.kv));
   SAPWOOD_TRY(key.read("threads", 1, kMost, &costs.threads));
   SAPWOOD_TRY(file.read("contexts", 0, kMost, &costs.grid.contexts));
   SAPWOOD_TRY(file.read("rows", 1, kMost, &costs.grid.rows));

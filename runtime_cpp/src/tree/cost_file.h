@@ -14,6 +14,7 @@ struct CostFile {
   std::string weights_sha256;  // of the target's weights, in hexadecimal
   std::string host;            // "native", ...
   std::string kernels;         // Kernels::name
+  std::string kv;              // the KV cache: "float16", "int8"
   int threads = 0;
 };
 

@@ -84,7 +84,7 @@ def kernels(
     if shape and (bundle is not None or hosts != "native"):
         raise SapwoodError("--shape measures random weights on the native host, not a bundle")
     names = choices("--hosts", hosts, HOSTS)
-    report = measure(bundle, shape, host_options["threads"], repeats, names)
+    report = measure(bundle, shape, host_options, repeats, names)
     if plot is not None:
         kernel_plot.draw(report, plot)
     if as_json:
@@ -94,7 +94,7 @@ def kernels(
 
 
 def measure(
-    bundle: str | None, shape: str, threads: int | None, repeats: int, hosts: list[str]
+    bundle: str | None, shape: str, options: HostOptions, repeats: int, hosts: list[str]
 ) -> dict[str, Any]:
     """The object that ``--json`` prints."""
     from sapwood import _runtime
@@ -102,13 +102,14 @@ def measure(
     from sapwood.paths import resolve_bundle
 
     folder = "" if shape else str(resolve_bundle(bundle))
-    count = threads or default_threads()
+    count = options["threads"] or default_threads()
     cost = _runtime.ModelCost(
         folder,
         shape=shape,
         threads=count,
         max_rows=max(ROWS),
         max_context=max(*CONTEXTS, PREFILL_TOKENS),
+        kv=options["kv"],
     )
     models = {
         name: cost.native_model(PREFILL_CHUNK)
@@ -121,7 +122,7 @@ def measure(
         found = _round(cost, models)
         if number:  # the first one warms up
             rounds.append(found)
-    return _report(cost, rounds, count)
+    return _report(cost, rounds, count, options["kv"])
 
 
 def _round(cost: ModelCost, models: dict[str, Model]) -> Round:
@@ -142,7 +143,7 @@ def _model_name(host: str) -> str:
     return "model" if host == "native" else f"model on {host}"
 
 
-def _report(cost: ModelCost, rounds: list[Round], threads: int) -> dict[str, Any]:
+def _report(cost: ModelCost, rounds: list[Round], threads: int, kv: str) -> dict[str, Any]:
     from sapwood import _runtime
 
     results = []
@@ -177,6 +178,7 @@ def _report(cost: ModelCost, rounds: list[Round], threads: int) -> dict[str, Any
     return {
         "kernels": _runtime.active_kernels(),
         "threads": threads,
+        "kv": kv,
         "read_gigabytes_per_second": median(each.bandwidth for each in rounds) / 1e9,
         "int8_peak_gigamultiplies_per_second": median(each.peak for each in rounds) / 1e9,
         "barrier_microseconds": median(each.barrier for each in rounds) * 1e6,
@@ -205,7 +207,8 @@ def _print(report: dict[str, Any]) -> None:
         )
     console.print(table)
     console.print(
-        f"{report['kernels']} kernels, {report['threads']} threads; this machine reads "
+        f"{report['kernels']} kernels, {report['threads']} threads, {report['kv']} KV cache; this "
+        f"machine reads "
         f"{report['read_gigabytes_per_second']:.1f} GB/s and multiplies "
         f"{report['int8_peak_gigamultiplies_per_second']:.0f} GMAC/s; a barrier takes "
         f"{report['barrier_microseconds']:.2f} us; medians",

@@ -56,6 +56,16 @@ inline void rms_norm(const float* x, int stride, const float* weight, float epsi
   }
 }
 
+// Of symmetric int8 codes, x * inverse rounded, that stand for code * scale. What is so small that
+// the inverse would not be a number counts as zero.
+struct SymmetricScale {
+  float scale, inverse;
+};
+inline SymmetricScale symmetric_scale(float largest) {
+  if (!(largest > 1e-30f)) return {0.0f, 0.0f};
+  return {largest / 127.0f, 127.0f / largest};
+}
+
 inline void quantize_rows(const float* x, int stride, int columns, int row_begin, int row_end,
                           const QuantizedRows& out) {
   const int groups = columns / kActivationGroup;
@@ -66,9 +76,8 @@ inline void quantize_rows(const float* x, int stride, int columns, int row_begin
     for (int group = 0; group < groups; ++group, source += 32, codes += 32) {
       const Lanes a = load(source);
       const Lanes b = load(source + 16);
-      const float largest = reduce_max(max(abs(a), abs(b)));
-      const float scale = largest / 127.0f;
-      const Lanes inverse = set1(largest > 0.0f ? 127.0f / largest : 0.0f);
+      const auto [scale, inverse_scale] = symmetric_scale(reduce_max(max(abs(a), abs(b))));
+      const Lanes inverse = set1(inverse_scale);
       const int32_t sum = store_bytes(codes, to_int(mul(a, inverse))) +
                           store_bytes(codes + 16, to_int(mul(b, inverse)));
       const size_t index = static_cast<size_t>(row) * group_stride + group;

@@ -47,6 +47,14 @@ inline void store_half(uint16_t* p, Lanes x) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p + 8), _mm256_cvtps_ph(x.b, kNearest));
 }
 inline IntLanes set1_int(int32_t x) { return {_mm256_set1_epi32(x), _mm256_set1_epi32(x)}; }
+inline IntLanes load_int(const int32_t* p) {
+  return {_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)),
+          _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + 8))};
+}
+inline void store_int(int32_t* p, IntLanes x) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), x.a);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p + 8), x.b);
+}
 inline Lanes to_float(IntLanes x) { return {_mm256_cvtepi32_ps(x.a), _mm256_cvtepi32_ps(x.b)}; }
 inline IntLanes to_int(Lanes x) { return {_mm256_cvtps_epi32(x.a), _mm256_cvtps_epi32(x.b)}; }
 inline Lanes power_of_two(IntLanes n) {
@@ -139,6 +147,47 @@ constexpr int dot_bias() {
 #endif
   return kInt8 ? 128 : 8;
 }
+enum class Quads { kBiased, kSigned };
+
+template <int kRows, int kPanels, int kStep, Quads kQuads>
+[[gnu::always_inline]] inline void dot_quads(const uint8_t* codes, size_t panel_stride,
+                                             size_t quad_stride, const int8_t* x, size_t x_stride,
+                                             int quads, IntLanes (*sums)[kPanels]) {
+  const auto load = [](const uint8_t* p) {
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+  };
+  const auto dot = [](__m256i sum, __m256i w, __m256i four) {
+    if constexpr (kQuads == Quads::kSigned) return dot_quad(sum, four, w);
+#ifndef SAPWOOD_AVX_VNNI
+    return dot_quad_biased(sum, w, four);
+#else
+    return dot_quad(sum, w, four);
+#endif
+  };
+#pragma GCC unroll 1
+  for (int quad = 0; quad < quads; ++quad, codes += quad_stride, x += 4) {
+    IntLanes w[kPanels];
+#pragma GCC unroll 4
+    for (int p = 0; p < kPanels; ++p) {
+      w[p] = {load(codes + p * panel_stride), load(codes + p * panel_stride + 32)};
+    }
+#pragma GCC unroll 6
+    for (int r = 0; r < kRows; ++r) {
+      int32_t bytes;
+      std::memcpy(&bytes, x + r * x_stride, sizeof bytes);
+      const __m256i four = _mm256_set1_epi32(bytes);
+#pragma GCC unroll 4
+      for (int p = 0; p < kPanels; ++p) {
+        sums[r][p] = {dot(sums[r][p].a, w[p].a, four), dot(sums[r][p].b, w[p].b, four)};
+      }
+    }
+  }
+}
+#ifdef SAPWOOD_AVX_VNNI
+inline constexpr int kQuadBias = 128;
+#else
+inline constexpr int kQuadBias = 0;
+#endif
 inline int64_t peak_dots(int64_t rounds, int32_t* sink) {
   constexpr int kChains = 10;
   const __m256i x = _mm256_set1_epi32(static_cast<int32_t>(rounds));
@@ -156,5 +205,7 @@ inline void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), 
 inline constexpr RowBlock kRowBlocks[] = {{1, 2}, {2, 2}, {3, 2}, {4, 2}, {4, 1}};
 inline constexpr int kScoreBlock = 6;
 inline constexpr int kValueBlock = 2;
+inline constexpr int kQuadRows = 3;
+inline constexpr int kQuadSums = 6;
 
 }  // namespace sapwood::SAPWOOD_ISA

@@ -37,6 +37,8 @@ inline void store_half(uint16_t* p, Lanes a) {
                       _mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
 }
 inline IntLanes set1_int(int32_t x) { return _mm512_set1_epi32(x); }
+inline IntLanes load_int(const int32_t* p) { return _mm512_loadu_si512(p); }
+inline void store_int(int32_t* p, IntLanes a) { _mm512_storeu_si512(p, a); }
 inline Lanes to_float(IntLanes a) { return _mm512_cvtepi32_ps(a); }
 inline IntLanes to_int(Lanes a) { return _mm512_cvtps_epi32(a); }
 inline Lanes power_of_two(IntLanes n) {
@@ -98,6 +100,43 @@ template <bool kInt8>
 constexpr int dot_bias() {
   return kInt8 ? 128 : 8;
 }
+enum class Quads { kBiased, kSigned };
+
+template <int kRows, int kPanels, int kStep, Quads kQuads>
+[[gnu::always_inline]] inline void dot_quads(const uint8_t* codes, size_t panel_stride,
+                                             size_t quad_stride, const int8_t* x, size_t x_stride,
+                                             int quads, IntLanes (*sums)[kPanels]) {
+  __m512i own[kRows][kPanels];  // in registers; through `sums` every update would be a store
+#pragma GCC unroll 6
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+    for (int p = 0; p < kPanels; ++p) own[r][p] = sums[r][p];
+  }
+#pragma GCC unroll 1
+  for (int quad = 0; quad < quads; quad += kStep) {
+#pragma GCC unroll 4
+    for (int step = 0; step < kStep; ++step, codes += quad_stride, x += 4) {
+      __m512i w[kPanels];
+#pragma GCC unroll 4
+      for (int p = 0; p < kPanels; ++p) w[p] = _mm512_loadu_si512(codes + p * panel_stride);
+#pragma GCC unroll 6
+      for (int r = 0; r < kRows; ++r) {
+        const __m512i four = broadcast_four(x + r * x_stride);
+#pragma GCC unroll 4
+        for (int p = 0; p < kPanels; ++p) {
+          own[r][p] = kQuads == Quads::kBiased ? _mm512_dpbusd_epi32(own[r][p], w[p], four)
+                                               : _mm512_dpbusd_epi32(own[r][p], four, w[p]);
+        }
+      }
+    }
+  }
+#pragma GCC unroll 6
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+    for (int p = 0; p < kPanels; ++p) sums[r][p] = own[r][p];
+  }
+}
+inline constexpr int kQuadBias = 128;
 inline int64_t peak_dots(int64_t rounds, int32_t* sink) {
   constexpr int kChains = 12;
   const __m512i x = _mm512_set1_epi32(static_cast<int32_t>(rounds));
@@ -116,5 +155,7 @@ inline constexpr RowBlock kRowBlocks[] = {{1, 2}, {2, 2}, {3, 2}, {4, 2},
                                           {5, 2}, {6, 2}, {7, 2}, {8, 2}};
 inline constexpr int kScoreBlock = 12;
 inline constexpr int kValueBlock = 6;
+inline constexpr int kQuadRows = 6;
+inline constexpr int kQuadSums = 24;
 
 }  // namespace sapwood::SAPWOOD_ISA

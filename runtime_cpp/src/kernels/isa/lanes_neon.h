@@ -65,6 +65,12 @@ inline IntLanes set1_int(int32_t x) {
   const int32x4_t four = vdupq_n_s32(x);
   return {{four, four, four, four}};
 }
+inline IntLanes load_int(const int32_t* p) {
+  return {{vld1q_s32(p), vld1q_s32(p + 4), vld1q_s32(p + 8), vld1q_s32(p + 12)}};
+}
+inline void store_int(int32_t* p, IntLanes x) {
+  for (int i = 0; i < 4; ++i) vst1q_s32(p + 4 * i, x.v[i]);
+}
 inline Lanes to_float(IntLanes x) {
   return each([&](int i) { return vcvtq_f32_s32(x.v[i]); });
 }
@@ -100,5 +106,7 @@ inline void prefetch(const void* p) { __builtin_prefetch(p); }
 inline constexpr RowBlock kRowBlocks[] = {{1, 2}, {2, 2}, {3, 2}, {4, 2}, {6, 2}, {8, 2}};
 inline constexpr int kScoreBlock = 4;
 inline constexpr int kValueBlock = 1;
+inline constexpr int kQuadRows = 6;
+inline constexpr int kQuadSums = 6;
 
 }  // namespace sapwood::SAPWOOD_ISA

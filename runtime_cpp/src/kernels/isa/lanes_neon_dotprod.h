@@ -58,4 +58,8 @@ inline int64_t peak_dots(int64_t rounds, int32_t* sink) {
   return rounds * kChains * 16;
 }
 
+inline int32x4_t dot_four(int32x4_t sum, int8x16_t w, int8x16_t x) { return vdotq_s32(sum, w, x); }
+
 }  // namespace sapwood::SAPWOOD_ISA
+
+#include "kernels/isa/lanes_neon_quads.h"

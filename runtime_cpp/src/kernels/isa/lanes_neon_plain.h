@@ -67,4 +67,13 @@ inline int64_t peak_dots(int64_t rounds, int32_t* sink) {
   return rounds * kChains * 8;
 }
 
+// sum += four dot products of four signed bytes.
+inline int32x4_t dot_four(int32x4_t sum, int8x16_t w, int8x16_t x) {
+  const int32x4_t low = vpaddlq_s16(vmull_s8(vget_low_s8(w), vget_low_s8(x)));
+  const int32x4_t high = vpaddlq_s16(vmull_s8(vget_high_s8(w), vget_high_s8(x)));
+  return vaddq_s32(sum, vpaddq_s32(low, high));
+}
+
 }  // namespace sapwood::SAPWOOD_ISA
+
+#include "kernels/isa/lanes_neon_quads.h"

@@ -79,6 +79,12 @@ inline IntLanes set1_int(int32_t x) {
   for (int32_t& lane : r.v) lane = x;
   return r;
 }
+inline IntLanes load_int(const int32_t* p) {
+  IntLanes r;
+  std::memcpy(r.v, p, sizeof r.v);
+  return r;
+}
+inline void store_int(int32_t* p, const IntLanes& a) { std::memcpy(p, a.v, sizeof a.v); }
 inline Lanes to_float(const IntLanes& a) {
   Lanes r;
   for (int i = 0; i < 16; ++i) r.v[i] = static_cast<float>(a.v[i]);
@@ -149,6 +155,30 @@ template <bool kInt8>
 constexpr int dot_bias() {
   return kInt8 ? 128 : 8;
 }
+// What the bytes of dot_quads are. kBiased: codes biased by 128, times signed bytes. kSigned:
+// signed bytes, times 0 .. 127.
+enum class Quads { kBiased, kSigned };
+
+// sums[r][p].v[lane] += dot products over quads of bytes: codes [quad][lane][4] of kPanels panels,
+// panel_stride and quad_stride bytes apart, with four bytes a quad of rows x_stride apart. Biased
+// codes keep kQuadBias of their bias, which the caller takes off. `quads` is a multiple of kStep.
+template <int kRows, int kPanels, int kStep, Quads kQuads>
+[[gnu::always_inline]] inline void dot_quads(const uint8_t* codes, size_t panel_stride,
+                                             size_t quad_stride, const int8_t* x, size_t x_stride,
+                                             int quads, IntLanes (*sums)[kPanels]) {
+  for (int quad = 0; quad < quads; ++quad) {
+    for (int r = 0; r < kRows; ++r) {
+      for (int p = 0; p < kPanels; ++p) {
+        const uint8_t* from = codes + p * panel_stride + quad * quad_stride;
+        for (int i = 0; i < 64; ++i) {
+          const int code = kQuads == Quads::kBiased ? from[i] : static_cast<int8_t>(from[i]);
+          sums[r][p].v[i / 4] += code * x[r * x_stride + quad * 4 + i % 4];
+        }
+      }
+    }
+  }
+}
+inline constexpr int kQuadBias = 128;
 // Multiply-accumulates of int8 a machine does when nothing else stands in the way: `rounds` rounds
 // of dot products of registers. Returns their number; `sink` keeps the compiler from dropping them.
 inline int64_t peak_dots(int64_t rounds, int32_t* sink) {
@@ -164,5 +194,7 @@ inline void prefetch(const void*) {}
 inline constexpr RowBlock kRowBlocks[] = {{1, 2}};
 inline constexpr int kScoreBlock = 4;  // query vectors a score tile serves at once
 inline constexpr int kValueBlock = 2;  // query vectors a value row serves at once
+inline constexpr int kQuadRows = 1;    // query vectors a quad of int8 codes serves at once
+inline constexpr int kQuadSums = 1;    // sums of them that registers hold
 
 }  // namespace sapwood::SAPWOOD_ISA

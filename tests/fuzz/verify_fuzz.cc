@@ -1,6 +1,7 @@
 // BlockSparseVerify over trees, masks and logits of the input's choice: what is accepted is a path
 // of the tree, whatever is wrong is refused in one line, and target_draw and rejection decide what
-// a plain reading of MATH.md decides, over dense vectors and with the same random numbers.
+// a plain reading of MATH.md and of verify/race.h decides, over dense vectors and with the same
+// random numbers.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -14,6 +15,7 @@
 #include "tree/dynamic_tree_prune.h"
 #include "verify/block_sparse_verify.h"
 #include "verify/chance.h"
+#include "verify/race.h"
 
 namespace {
 
@@ -173,6 +175,33 @@ std::optional<int> choose(const Law& weights, double u) {
   return std::nullopt;
 }
 
+// The race of verify/race.h: the first arrival of the likelier tokens, or one of the others, which
+// run as one; none where two arrive together or a token is as likely as the border.
+std::optional<int> race(const Law& p, uint64_t seed, uint64_t position) {
+  const auto time = [&](uint32_t item, double rate) {
+    return -std::log(counter_uniform(seed, position, RandomStream::kRace, item) + 0x1p-54) / rate;
+  };
+  const double border = *std::ranges::max_element(p) * std::exp(-static_cast<double>(kRacing));
+  Law others(p.size(), 0.0);
+  double left = 0;
+  std::vector<std::pair<double, int>> arrivals;
+  for (size_t token = 0; token < p.size(); ++token) {
+    if (p[token] > 0 && std::abs(std::log(p[token] / border)) < kNear) return std::nullopt;
+    if (p[token] >= border) {
+      arrivals.push_back({time(static_cast<uint32_t>(token), p[token]), static_cast<int>(token)});
+    } else {
+      left += others[token] = p[token];
+    }
+  }
+  if (left > 0) arrivals.push_back({time(0xFFFFFFFF, left), -1});
+  std::ranges::sort(arrivals);
+  if (arrivals.size() > 1 && arrivals[1].first < arrivals[0].first * (1 + kNear)) {
+    return std::nullopt;
+  }
+  const int winner = arrivals[0].second;
+  return winner >= 0 ? std::optional(winner) : choose(others, counter_uniform(seed, position));
+}
+
 Law target_at(const Input& input, int row, const BlockSparseOptions& options) {
   return softmax(
       {input.target.data() + row * input.vocabulary, static_cast<size_t>(input.vocabulary)},
@@ -184,8 +213,7 @@ std::optional<Decision> by_target_draw(const Input& input, const Reading& tree,
   Decision decision;
   int row = 0;
   for (uint64_t position = options.position;; ++position) {
-    const std::optional<int> token =
-        choose(target_at(input, row, options), counter_uniform(options.seed, position));
+    const std::optional<int> token = race(target_at(input, row, options), options.seed, position);
     if (!token) return std::nullopt;
     decision.next = *token;
     const auto& children = tree.children[static_cast<size_t>(row)];

@@ -91,8 +91,7 @@ def test_every_mode_gives_the_same_tokens_with_an_int8_cache(smollm2: Path) -> N
 
 
 def test_onnx_runtime_refuses_an_int8_cache_in_one_line(smollm2: Path) -> None:
-    if onnxruntime_status() is not None:
-        pytest.skip(onnxruntime_status() or "")
+    host_or_skip(smollm2, "onnxruntime")
     with pytest.raises(SapwoodError, match=r"^the host onnxruntime takes no int8 KV cache; use "):
         Engine(smollm2, host="onnxruntime", kv="int8")
 

@@ -73,7 +73,14 @@ find_python() {
 
 compiles() { printf '%s\n' "$1" | c++ -std=c++20 -fsyntax-only -x c++ - >/dev/null 2>&1; }
 
-# Names of the Debian packages that hold what is missing for `run`, `onnx`, `test` or `arm64`.
+# Whether clang can link a fuzz target: its runtime is a package of its own on some systems.
+links_fuzzers() {
+  printf '%s\n' 'extern "C" int LLVMFuzzerTestOneInput(const char*, long) { return 0; }' |
+    clang++ -fsanitize=fuzzer,address -x c++ - -o "$state/fuzzer" >/dev/null 2>&1
+}
+
+# Names of the Debian packages that hold what is missing for `run`, `onnx`, `test`, `arm64`, `clang`
+# or, once that is there, `fuzz`.
 missing_packages() {
   local python
   python=$(find_python)
@@ -93,6 +100,12 @@ missing_packages() {
     [[ -d /usr/src/googletest && -e /usr/include/gtest/gtest.h ]] || echo libgtest-dev
     command -v ccache >/dev/null || echo ccache
     command -v git >/dev/null || echo git
+  fi
+  if [[ $1 == clang ]]; then
+    command -v clang++ >/dev/null || echo clang
+  fi
+  if [[ $1 == fuzz ]]; then
+    links_fuzzers || echo "libclang-rt-$(clang++ -dumpversion | cut -d. -f1)-dev"
   fi
   if [[ $1 == arm64 ]]; then
     command -v aarch64-linux-gnu-g++ >/dev/null || echo g++-aarch64-linux-gnu

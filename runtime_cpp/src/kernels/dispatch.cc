@@ -7,21 +7,36 @@
 #include "kernels/isa/tables.h"
 #include "kernels/kernels.h"
 
-#if defined(__aarch64__) && defined(__linux__)
+#if defined(__x86_64__)
+#include <cpuid.h>
+#elif defined(__aarch64__) && defined(__linux__)
 #include <sys/auxv.h>
 #endif
 
 namespace sapwood {
 namespace {
 
+#if defined(__x86_64__)
+// Two features that __builtin_cpu_supports does not know by name in every compiler. Whether the
+// system saves their registers is what it says of AVX2.
+bool has_half_floats() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & (1u << 29)) != 0;  // F16C
+}
+bool has_avx_vnni() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & (1u << 4)) != 0;
+}
+#endif
+
 std::vector<const KernelTable*> find_runnable() {
   std::vector<const KernelTable*> tables = {&kScalarKernels};
 #if defined(__x86_64__)
   __builtin_cpu_init();
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                    __builtin_cpu_supports("f16c");
+  const bool avx2 =
+      __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_half_floats();
   if (avx2) tables.push_back(&kAvx2Kernels);
-  if (avx2 && __builtin_cpu_supports("avxvnni")) tables.push_back(&kAvx2VnniKernels);
+  if (avx2 && has_avx_vnni()) tables.push_back(&kAvx2VnniKernels);
   if (avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512vnni")) {

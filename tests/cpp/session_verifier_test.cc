@@ -14,11 +14,11 @@
 #include "drafter_parts.h"
 #include "engine/session.h"
 #include "fake_model.h"
+#include "session_answer.h"
 
 namespace sapwood {
 namespace {
 
-using Text = std::vector<int32_t>;
 constexpr std::array<Mode, 3> kDraftingModes = {Mode::kChain, Mode::kFixed, Mode::kDynamic};
 constexpr std::array<Verifier, 3> kOfDraws = {Verifier::kRejection, Verifier::kTraversal,
                                               Verifier::kBlock};
@@ -38,18 +38,6 @@ std::unique_ptr<Session> open_session(std::shared_ptr<Model> model,
   Result<std::unique_ptr<Session>> session = Session::create(std::move(model), std::move(options));
   EXPECT_TRUE(session.ok()) << session.status().message();
   return std::move(session).value();
-}
-
-Text answer(Session& session, const Text& prompt, const GenerateOptions& options) {
-  const Status started = session.start(prompt, options);
-  EXPECT_TRUE(started.ok()) << started.message();
-  Text text;
-  for (;;) {
-    const Result<std::span<const int32_t>> tokens = session.step();
-    EXPECT_TRUE(tokens.ok()) << tokens.status().message();
-    if (!tokens.ok() || tokens.value().empty()) return text;
-    text.insert(text.end(), tokens.value().begin(), tokens.value().end());
-  }
 }
 
 // Offers what a test tells it to; draws it from a proposal of one token a node.

@@ -190,6 +190,18 @@ class Oracle final : public Drafter {
   size_t at_ = 0;
 };
 
+TEST(Session, ACacheThatTheHostDoesNotTakeIsRefusedInALineThatSaysWhatToDo) {
+  SessionOptions options;
+  options.context_length = 64;
+  options.kv = KvFormat::kInt8;
+  const auto session =
+      Session::create(std::make_shared<FakeModel>(FakeModel::Options{}), std::move(options));
+  EXPECT_EQ(session.status().code(), Code::kUnsupported);
+  EXPECT_NE(session.status().message().find("takes no int8 KV cache; use the host native"),
+            std::string::npos)
+      << session.status().message();
+}
+
 TEST(Session, AcceptedNodesBehindRejectedSiblingsMoveToTheFrontOfTheCache) {
   const Text prompt = {5, 6, 7};
   GenerateOptions options;

@@ -23,24 +23,39 @@ struct AttentionRun {
   int row_begin, row_end;
 };
 
-// Calls visit(run) for this member's part: query heads times blocks of rows, cut into equal shares,
-// and each share into runs that stay within a block and a kv head. By query heads, so that an odd
-// number of kv heads leaves no member idle; and heads before blocks, so that the later rows of a
-// prompt, which see more, fall to all members alike.
+// Calls visit(run) for this member's part. A run is a block of rows and heads of one kv head: all
+// of them, which read K and V together, where whole groups come out even enough; else the query
+// heads are cut into equal shares, so that an odd number of kv heads leaves no member idle. A
+// group's blocks are dealt out, since the later rows of a prompt see more.
 template <typename Visit>
 void for_each_attention_run(const AttentionShape& shape, int rows, const ThreadTeam& team,
                             int thread, Visit visit) {
   const int group = shape.heads / shape.kv_heads;
   const int blocks = (rows + kAttentionRows - 1) / kAttentionRows;
+  const auto run = [&](int head_begin, int head_end, int block) {
+    const int row = block * kAttentionRows;
+    visit(AttentionRun{head_begin, head_end, row, std::min(rows, row + kAttentionRows)});
+  };
+  const int groups = shape.kv_heads * blocks;
+  if (groups % team.size() == 0 || groups >= 4 * team.size()) {
+    const auto [begin, end] = team.share(groups, thread);
+    int item = 0;
+    for (int first = 0; first < shape.heads; first += group) {
+      for (int dealt = 0; dealt < team.size(); ++dealt) {
+        for (int block = dealt; block < blocks; block += team.size(), ++item) {
+          if (begin <= item && item < end) run(first, first + group, block);
+        }
+      }
+    }
+    return;
+  }
   const auto [begin, end] = team.share(blocks * shape.heads, thread);
   for (int first = 0; first < shape.heads; first += group) {
     for (int block = 0; block < blocks; ++block) {
       // The heads of this kv head whose item, head * blocks + block, is in the share.
       const int head_begin = std::max(first, (begin - block + blocks - 1) / blocks);
       const int head_end = std::min(first + group, (end - block + blocks - 1) / blocks);
-      if (head_begin >= head_end) continue;
-      const int row = block * kAttentionRows;
-      visit(AttentionRun{head_begin, head_end, row, std::min(rows, row + kAttentionRows)});
+      if (head_begin < head_end) run(head_begin, head_end, block);
     }
   }
 }

@@ -12,6 +12,10 @@ namespace {
 
 // A page in front of the cache holds the size of the mapping, for unmapping. Anonymous mappings are
 // zero and cost nothing until they are touched, so a long context is free until it is used.
+//
+// In huge pages all of it is there from the first tokens on, which only a small cache may cost.
+constexpr size_t kMostInHugePages = size_t{64} << 20;
+
 size_t page_size() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
 
 void copy_float16(const KvLayerView& view, int head, int from, int to) {
@@ -83,6 +87,11 @@ Result<std::unique_ptr<KvStore>> KvStore::create(int layers, int kv_heads, int h
     return Status(Code::kExhausted, "no memory for a KV cache of " + std::to_string(bytes >> 20) +
                                         " MiB; use a shorter context");
   }
+#ifdef MADV_HUGEPAGE
+  // Attention walks all of a layer's cache; with small pages a third of its time went into finding
+  // them. Refused or ignored where the system has no huge ones.
+  if (bytes <= kMostInHugePages) madvise(mapping, bytes, MADV_HUGEPAGE);
+#endif
   std::memcpy(mapping, &bytes, sizeof(bytes));
   store->memory_.reset(static_cast<uint8_t*>(mapping) + page_size());
   return store;

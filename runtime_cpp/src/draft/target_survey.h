@@ -2,9 +2,10 @@
 // of successors to begin with that needs no text (draft/ngram_table.h).
 //
 //   auto survey = TargetSurvey::create(model, context);
-//   while (survey.value()->asked() < survey.value()->tokens())
-//   SAPWOOD_TRY(survey.value()->ask(64)); NgramTable table =
-//   survey.value()->table(tokenizer_sha256);
+//   while (survey.value()->asked() < survey.value()->tokens()) {
+//     SAPWOOD_TRY(survey.value()->ask(64));
+//   }
+//   NgramTable table = survey.value()->table(tokenizer_sha256);
 //
 // What a token is followed by hangs on more than the token, so such guesses are worth far less than
 // those from the text at hand; but without any, a step is a token, and a few rows more cost little.

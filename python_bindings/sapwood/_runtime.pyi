@@ -437,6 +437,16 @@ class Model:
         One pass over a batch of rows (kernels/row_batch.h): logits [output_rows, vocabulary_size] in float32. The GIL is released.
         """
 
+    def keep_hidden_states(self, layers: Sequence[int]) -> None:
+        """
+        From the next pass on, hidden_states() gives the outputs of these layers: counted from 1, ascending; 0 is the embedding; none at first. Raises SapwoodError for layers the model does not have, and on hosts that do not show them.
+        """
+
+    def hidden_states(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C')]:
+        """
+        Of every row of the latest pass: float32 [rows, layers kept, hidden_size], before any norm.
+        """
+
 def check_bundle(folder: str) -> None:
     """
     Reads and checks everything in a bundle. Raises SapwoodError naming what is wrong.

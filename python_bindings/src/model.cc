@@ -2,6 +2,8 @@
 
 #include "model/model.h"
 
+#include <algorithm>
+
 #include "bindings.h"
 #include "model/draft_model.h"
 #include "model/native.h"
@@ -80,6 +82,16 @@ NumpyArray<float, 2> forward(Model& model, KvStore& kv, const std::vector<int32_
   return logits;
 }
 
+NumpyArray<float, 3> hidden_states(const Model& model) {
+  const std::span<const float> states = model.hidden_states();
+  const size_t kept = model.kept_layers().size();
+  const size_t hidden_size = model.spec().hidden_size;
+  const size_t rows = kept == 0 ? 0 : states.size() / (kept * hidden_size);
+  auto copy = new_array<float>(rows, kept, hidden_size);
+  std::copy(states.begin(), states.end(), copy.data());
+  return copy;
+}
+
 }  // namespace
 
 void bind_model(nb::module_& module) {
@@ -103,7 +115,19 @@ void bind_model(nb::module_& module) {
            nb::arg("positions"), nb::arg("slots"), nb::arg("context_slots"), nb::arg("path_slots"),
            nb::arg("path_begin"), nb::arg("path_end"), nb::arg("output_rows"),
            "One pass over a batch of rows (kernels/row_batch.h): logits "
-           "[output_rows, vocabulary_size] in float32. The GIL is released.");
+           "[output_rows, vocabulary_size] in float32. The GIL is released.")
+      .def(
+          "keep_hidden_states",
+          [](Model& self, const std::vector<int>& layers) {
+            raise_unless_ok(self.keep_hidden_states(layers));
+          },
+          nb::arg("layers"),
+          "From the next pass on, hidden_states() gives the outputs of these layers: counted from "
+          "1, ascending; 0 is the embedding; none at first. Raises SapwoodError for layers the "
+          "model does not have, and on hosts that do not show them.")
+      .def("hidden_states", &hidden_states,
+           "Of every row of the latest pass: float32 [rows, layers kept, hidden_size], before any "
+           "norm.");
 
   module.def("check_bundle", &check_bundle, nb::arg("folder"),
              "Reads and checks everything in a bundle. Raises SapwoodError naming what is wrong.");

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "kernel_fixtures.h"
@@ -148,6 +149,62 @@ TEST_P(EveryFamily, FillsTheCacheAlikeWhetherOrNotLogitsAreWanted) {
     ASSERT_TRUE(model->forward(chain.single(19), *kv, next[wanted]).ok());
   }
   EXPECT_EQ(0, std::memcmp(next[0].data(), next[1].data(), next[0].size() * sizeof(float)));
+}
+
+// A model of the first so many layers must end where the whole one passed by; that these are the
+// head's inputs shows in its logits.
+TEST_P(EveryFamily, ShowsTheHiddenStatesThatAShorterModelEndsWith) {
+  const auto bundle = tiny_bundle(GetParam());
+  const auto whole = open(bundle, 2);
+  const int layers = whole->spec().layers;
+  const size_t width = whole->spec().hidden_size;
+  std::vector<int> all(layers + 1);
+  for (int layer = 0; layer <= layers; ++layer) all[layer] = layer;
+  Random random(3);
+  const TreeBatch tree(random, 9, 12, 64, false, false);
+  const auto plain_kv = store(whole->spec(), 64);
+  const std::vector<float> plain = run(*whole, *plain_kv, tree, tree.batch());
+  EXPECT_TRUE(whole->hidden_states().empty());
+
+  ASSERT_TRUE(whole->keep_hidden_states(all).ok());
+  const auto kv = store(whole->spec(), 64);
+  EXPECT_TRUE(same_bits(plain, run(*whole, *kv, tree, tree.batch())));
+  const std::span<const float> shown = whole->hidden_states();
+  ASSERT_EQ(tree.tokens.size() * all.size() * width, shown.size());
+  const std::vector<float> kept(shown.begin(), shown.end());
+
+  for (int part = 1; part <= layers; ++part) {
+    auto shorter = open_native_model(bundle, {.threads = 1, .max_rows = 96, .layers = part});
+    ASSERT_TRUE(shorter.ok());
+    ASSERT_TRUE(shorter.value()->keep_hidden_states(std::array{0, part}).ok());
+    const auto shorter_kv = store(shorter.value()->spec(), 64);
+    RowBatch batch = tree.batch();
+    batch.output_rows = {};  // the last layer is run in full all the same
+    run(*shorter.value(), *shorter_kv, tree, batch);
+    const std::span<const float> states = shorter.value()->hidden_states();
+    ASSERT_EQ(tree.tokens.size() * 2 * width, states.size());
+    for (size_t row = 0; row < tree.tokens.size(); ++row) {
+      const float* of_row = kept.data() + row * all.size() * width;
+      EXPECT_EQ(0, std::memcmp(of_row, states.data() + row * 2 * width, width * sizeof(float)));
+      EXPECT_EQ(0, std::memcmp(of_row + part * width, states.data() + (row * 2 + 1) * width,
+                               width * sizeof(float)))
+          << "row " << row << " after layer " << part;
+    }
+  }
+  ASSERT_TRUE(whole->keep_hidden_states({}).ok());
+  EXPECT_TRUE(whole->hidden_states().empty());
+}
+
+TEST(NativeModel, RefusesToKeepHiddenStatesOfLayersThatItDoesNotHave) {
+  const auto model = open(tiny_bundle("llama"));
+  const int beyond = model->spec().layers + 1;
+  for (const std::vector<int>& layers :
+       {std::vector{-1}, std::vector{beyond}, std::vector{1, 1}, std::vector{2, 1}}) {
+    const Status status = model->keep_hidden_states(layers);
+    EXPECT_EQ(Code::kInvalidArgument, status.code());
+    EXPECT_NE(std::string::npos, status.message().find("ascending"));
+  }
+  EXPECT_TRUE(model->kept_layers().empty());
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, EveryFamily, ::testing::ValuesIn(kFamilies),

@@ -287,3 +287,21 @@ def test_a_batch_that_contradicts_itself_is_refused(tiny_bundle: Path) -> None:
     ):
         with pytest.raises(SapwoodError):
             model.forward(store, **{**good, **change})
+
+
+def test_hidden_states_are_those_of_the_layers_asked_for(tiny_bundle: Path) -> None:
+    model = _runtime.open_native_model(str(tiny_bundle), threads=1)
+    spec = model.spec
+    store = _runtime.KvStore.create(spec.layers, spec.kv_heads, spec.head_dim, 32)
+    rows = {
+        "tokens": [5, 7], "positions": [0, 1], "slots": [0, 1], "context_slots": [],
+        "path_slots": [0, 1], "path_begin": [0, 0], "path_end": [1, 2], "output_rows": [],
+    }  # fmt: skip
+    assert model.hidden_states().shape == (0, 0, spec.hidden_size)
+    model.keep_hidden_states([0, spec.layers])
+    model.forward(store, **rows)
+    states = model.hidden_states()
+    assert states.shape == (2, 2, spec.hidden_size)
+    assert np.isfinite(states).all() and (states[:, 0] != states[:, 1]).any()
+    with pytest.raises(SapwoodError, match="ascending"):
+        model.keep_hidden_states([spec.layers + 1])

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "base/status.h"
@@ -29,6 +30,21 @@ class Model {
 
   // Whether forward() takes a cache of this format. Every host takes float16.
   virtual bool takes(KvFormat format) const { return format == KvFormat::kFloat16; }
+
+  // From the next pass on, hidden_states() holds the outputs of these layers, counted from 1 and
+  // ascending; 0 is the embedding. Empty, as at first: none, at no cost. kInvalidArgument for
+  // layers the model does not have or out of order, kUnsupported on a host that does not show them.
+  virtual Status keep_hidden_states(std::span<const int> layers) {
+    if (layers.empty()) return Status::okay();
+    return Status(Code::kUnsupported, "the host " + std::string(host()) +
+                                          " does not show hidden states; use --host native");
+  }
+
+  virtual std::span<const int> kept_layers() const { return {}; }
+
+  // Of every row of the latest pass: [rows][layers kept][hidden_size], before any norm. Valid until
+  // the next pass.
+  virtual std::span<const float> hidden_states() const { return {}; }
 
   // One pass: writes K and V of every row into its slot, and logits
   // [batch.output_rows.size()][vocabulary_size] of the rows asked for. The batch is checked first:

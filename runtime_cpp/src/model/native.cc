@@ -46,6 +46,27 @@ class NativeModel final : public Model {
   int max_rows() const override { return max_rows_; }
   bool takes(KvFormat) const override { return true; }
 
+  Status keep_hidden_states(std::span<const int> layers) override {
+    for (size_t i = 0; i < layers.size(); ++i) {
+      if (layers[i] < 0 || layers[i] > spec_.layers || (i > 0 && layers[i] <= layers[i - 1])) {
+        return Status(Code::kInvalidArgument,
+                      "hidden states of layer " + std::to_string(layers[i]) +
+                          ": name layers from 0, the embedding, to " +
+                          std::to_string(spec_.layers) + ", each once and in ascending order");
+      }
+    }
+    kept_layers_.assign(layers.begin(), layers.end());
+    kept_.assign(static_cast<size_t>(max_rows_) * layers.size() * spec_.hidden_size, 0.f);
+    rows_ = 0;
+    return Status::okay();
+  }
+
+  std::span<const int> kept_layers() const override { return kept_layers_; }
+
+  std::span<const float> hidden_states() const override {
+    return std::span(kept_).first(rows_ * kept_layers_.size() * spec_.hidden_size);
+  }
+
   Status forward(const RowBatch& batch, KvStore& kv, std::span<float> logits) override {
     SAPWOOD_TRY(check_batch(batch, spec_, kv, max_rows_, logits.size()));
     if (kv.slots() > workspace_->max_context()) grow_workspace(kv.slots());
@@ -53,16 +74,19 @@ class NativeModel final : public Model {
     if (!rotary_local_.empty()) {
       rotary_table(batch.positions, bundle_->rope_local(), rotary_local_.data());
     }
+    rows_ = batch.rows();
     team_->run([&](int thread) {
       token_embedding(embedding_, batch.tokens, spec_.embedding_scale, hidden_.data(), *team_,
                       thread);
+      keep(0, thread);
       for (int layer = 0; layer < spec_.layers; ++layer) {
         const bool local = spec_.layer_is_sliding[layer] && !rotary_local_.empty();
         const bool last = layer + 1 == spec_.layers;
         decoder_layer(shapes_[layer], layers_[layer], batch,
                       local ? rotary_local_.data() : rotary_global_.data(), kv.layer(layer),
                       hidden_.data(), *workspace_, *team_, thread,
-                      last && batch.output_rows.empty());
+                      last && batch.output_rows.empty() && !keeps(spec_.layers));
+        keep(layer + 1, thread);
       }
       if (!batch.output_rows.empty()) {
         output_head(final_norm_, spec_.norm_epsilon, head_, hidden_.data(), spec_.hidden_size,
@@ -73,6 +97,19 @@ class NativeModel final : public Model {
   }
 
  private:
+  bool keeps(int layer) const { return std::ranges::binary_search(kept_layers_, layer); }
+
+  // This member's share of the rows. Nobody writes to hidden_ before the next layer's barriers.
+  void keep(int layer, int thread) {
+    if (!keeps(layer)) return;
+    const size_t place = std::ranges::lower_bound(kept_layers_, layer) - kept_layers_.begin();
+    const auto [begin, end] = team_->share(rows_, thread);
+    for (int row = begin; row < end; ++row) {
+      std::copy_n(hidden_.begin() + static_cast<size_t>(row) * spec_.hidden_size, spec_.hidden_size,
+                  kept_.begin() + (row * kept_layers_.size() + place) * spec_.hidden_size);
+    }
+  }
+
   void grow_workspace(int context) {
     workspace_ =
         std::make_unique<LayerWorkspace>(shapes_.front(), max_rows_, context, team_->size());
@@ -88,6 +125,9 @@ class NativeModel final : public Model {
   std::vector<LayerShape> shapes_;
   std::vector<LayerWeights> layers_;
   std::vector<float> hidden_;         // [max_rows][hidden_size]
+  std::vector<int> kept_layers_;      // ascending
+  std::vector<float> kept_;           // [max_rows][kept layers][hidden_size]
+  int rows_ = 0;                      // of the latest pass
   std::vector<float> rotary_global_;  // [max_rows][head_dim]
   std::vector<float> rotary_local_;   // likewise, or empty
   std::unique_ptr<LayerWorkspace> workspace_;

@@ -33,12 +33,15 @@ _READ_SIZE = 1 << 22
 
 
 def write_weights(
-    folder: Path, tensors: Sequence[BundleTensor], progress: Progress | None
+    folder: Path,
+    tensors: Sequence[BundleTensor],
+    progress: Progress | None,
+    name: str = WEIGHTS,
 ) -> dict[str, Any]:
     """Streams the tensors to the weights file; returns its entry for the list of files."""
     total = weights_size(tensors)
     digest, written = hashlib.sha256(), 0
-    with (folder / WEIGHTS).open("wb") as file:
+    with (folder / name).open("wb") as file:
         for tensor, offset in zip(tensors, offsets(list(tensors)), strict=True):
             padding = bytes(offset - written)
             file.write(padding)
@@ -53,13 +56,26 @@ def write_weights(
         padding = bytes(total - written)
         file.write(padding)
         digest.update(padding)
-    return {"name": WEIGHTS, "bytes": total, "sha256": digest.hexdigest()}
+    return {"name": name, "bytes": total, "sha256": digest.hexdigest()}
 
 
 def weights_size(tensors: Sequence[BundleTensor]) -> int:
     """Bytes of the weights file, a multiple of the alignment."""
     sizes = (tensor.size for tensor in tensors)
     return sum((size + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT for size in sizes)
+
+
+def tensor_entries(tensors: Sequence[BundleTensor]) -> dict[str, Any]:
+    """The manifest's entry for each tensor: its format, shape and place in the weights file."""
+    return {
+        tensor.name: {
+            "format": tensor.format,
+            "shape": list(tensor.shape),
+            "offset": offset,
+            "bytes": tensor.size,
+        }
+        for tensor, offset in zip(tensors, offsets(list(tensors)), strict=True)
+    }
 
 
 def write_tokenizer(folder: Path, source: ModelSource) -> list[dict[str, Any]]:
@@ -121,15 +137,7 @@ def make_manifest(
         "target": {
             "spec": source.spec.to_manifest(),
             "weights": WEIGHTS,
-            "tensors": {
-                tensor.name: {
-                    "format": _format(tensor),
-                    "shape": list(tensor.shape),
-                    "offset": offset,
-                    "bytes": tensor.size,
-                }
-                for tensor, offset in zip(tensors, offsets(list(tensors)), strict=True)
-            },
+            "tensors": tensor_entries(tensors),
             "onnx": None,
         },
         "tokenizer": {
@@ -154,14 +162,10 @@ def make_manifest(
     }
 
 
-def _format(tensor: BundleTensor) -> str:
-    return tensor.form.name if isinstance(tensor, PackedTensor) else "float32"
-
-
 def _quantization(tensors: Sequence[BundleTensor]) -> dict[str, Any]:
     """How the packed tensors came about, and which mix parts of different formats."""
     methods: Counter[str] = Counter()
-    by_format: Counter[str] = Counter(_format(tensor) for tensor in tensors)
+    by_format: Counter[str] = Counter(tensor.format for tensor in tensors)
     source_formats: Counter[str] = Counter()
     mixed: dict[str, Any] = {}
     for tensor in tensors:

@@ -37,6 +37,10 @@ class PackedTensor:
     row_in_part: Rows  # [outputs]
 
     @property
+    def format(self) -> str:
+        return self.form.name
+
+    @property
     def shape(self) -> tuple[int, int]:
         return len(self.row_in_part), self.parts[0].shape[1]
 
@@ -90,10 +94,14 @@ class PackedTensor:
 
 @dataclass(frozen=True)
 class PlainTensor:
-    """A small float32 tensor: a norm, a bias, rotary frequencies."""
+    """A small tensor as it is: a norm, a bias, rotary frequencies; or, in int32, token ids."""
 
     name: str
-    values: NDArray[np.float32]
+    values: NDArray[np.float32] | NDArray[np.int32]
+
+    @property
+    def format(self) -> str:
+        return str(self.values.dtype.name)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -104,7 +112,8 @@ class PlainTensor:
         return int(self.values.nbytes)
 
     def chunks(self) -> Iterator[NDArray[np.uint8]]:
-        yield np.ascontiguousarray(self.values.astype("<f4")).view(np.uint8).reshape(-1)
+        little_endian = self.values.astype(self.values.dtype.newbyteorder("<"))
+        yield np.ascontiguousarray(little_endian).view(np.uint8).reshape(-1)
 
 
 BundleTensor = PackedTensor | PlainTensor

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-Report = Callable[[str], None]
-"""Called with a line on how far the training is."""
+import torch
 
-KINDS = ("head", "parallel_heads")
+from sapwood_export.distill import checkpoint
+from sapwood_export.distill.finish import finish
+from sapwood_export.distill.training import Report, Training, TrainingOptions
 
-
-@dataclass(frozen=True)
-class TrainingOptions:
-    """What is trained and for how long. ``minutes`` of this run, or ``tokens`` of all runs."""
-
-    kind: str = "head"
-    subset: int | None = None  # entries of the vocabulary; None: by measured cost and coverage
-    minutes: float | None = None
-    tokens: int | None = None
-    seed: int = 0
+__all__ = ["Report", "TrainingOptions", "train"]
 
 
 def train(
@@ -30,11 +21,23 @@ def train(
     out: Path,
     options: TrainingOptions,
     report: Report,
-) -> None:
-    """Trains on the shards in ``data``, going on from the latest of ``checkpoints``, and writes the
-    draft folder ``out``.
+) -> dict[str, Any]:
+    """Trains on the shards in ``data``, going on from the checkpoint in ``checkpoints`` if there is
+    one, and writes the draft folder ``out``. Returns what the manifest says of the training.
 
     New shards join as they appear. Stopped at any time, it loses at most what came after the last
-    checkpoint.
+    checkpoint. Memory is bounded by a batch and the embedding, whatever the amount of data.
     """
-    raise NotImplementedError
+    options.check()
+    torch.manual_seed(options.seed)
+    training = Training(bundle, data, options)
+    state = checkpoint.load(checkpoints)
+    if state is None:
+        report("fitting the first weights")
+        training.begin()
+    else:
+        training.restore(state)
+        report(f"going on after {training.tokens:,} tokens")
+    training.run(lambda state: checkpoint.save(checkpoints, state), report)
+    report("measuring and packing the draft")
+    return finish(training, out)

@@ -1,0 +1,138 @@
+"""How often a draft is right on held-out text, by depth, against the target's whole vocabulary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from sapwood_export.distill.drafts import foretell
+from sapwood_export.distill.head import Weights
+from sapwood_export.distill.windows import Batch
+from sapwood_export.models.decoder import rms_norm
+from sapwood_export.spec import ModelSpec
+
+_CHUNK_ROWS = 128  # rows whose logits over the whole vocabulary are held at a time
+
+
+@dataclass(frozen=True)
+class TargetOutput:
+    """The target's last norm and its head, for exact labels."""
+
+    norm: Tensor  # [h]
+    head: Tensor  # [vocabulary, h], in the precision labels are computed in
+    norm_epsilon: float
+
+    def states(self, final: Tensor) -> Tensor:
+        """What the head reads, from last hidden states [..., h] of any precision."""
+        return rms_norm(final.float(), self.norm, self.norm_epsilon).to(self.head.dtype)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Draft against target at R rows of one depth."""
+
+    states: Tensor  # [R, h], what the draft's head read
+    same_top: Tensor  # bool [R], the most probable token of both is the same
+    covered: Tensor  # bool [R], the target's most probable token is in the subset
+    overlap: Tensor  # float32 [R], sum of min(p, q) over the whole vocabulary
+    rows: Tensor  # int64 [R], flat rows of the batch
+
+
+@dataclass(frozen=True)
+class DepthFigures:
+    """Means over the rows of one depth, along the text: all tokens before are taken as right."""
+
+    rows: int
+    top: float  # greedy acceptance: both agree on the most probable token
+    top_after_right: float  # the same where the draft's guess at the depth before was right
+    overlap: float  # acceptance at temperature 1, sum of min(p, q)
+    covered: float  # the target's most probable token is in the subset
+
+
+@torch.no_grad()
+def compare(
+    kind: str,
+    spec: ModelSpec,
+    weights: Weights,
+    vocabulary_ids: Tensor,
+    target: TargetOutput,
+    batch: Batch,
+    depths: int,
+) -> list[Comparison]:
+    """One batch, depth by depth. ``vocabulary_ids`` int64 [subset]."""
+    final = batch.final.flatten(0, 1)
+    position_in_subset = torch.full((target.head.shape[0],), -1)
+    position_in_subset[vocabulary_ids] = torch.arange(len(vocabulary_ids))
+    results = []
+    for foretold in foretell(kind, spec, weights, batch, depths):
+        tops, covers, overlaps = [], [], []
+        for begin in range(0, len(foretold.label_rows), _CHUNK_ROWS):
+            here = slice(begin, begin + _CHUNK_ROWS)
+            labels = target.states(final[foretold.label_rows[here]])
+            p = torch.softmax((labels @ target.head.T).float(), dim=-1)
+            states = foretold.states[here].to(weights["head"].dtype)
+            q = torch.softmax((states @ weights["head"].T).float(), dim=-1)
+            best = position_in_subset[p.argmax(dim=-1)]
+            tops.append(q.argmax(dim=-1) == best)
+            covers.append(best >= 0)
+            overlaps.append(torch.minimum(p[:, vocabulary_ids], q).sum(dim=-1))
+        empty = torch.empty(0)
+        results.append(
+            Comparison(
+                foretold.states,
+                torch.cat(tops or [empty.bool()]),
+                torch.cat(covers or [empty.bool()]),
+                torch.cat(overlaps or [empty]),
+                foretold.label_rows,
+            )
+        )
+    return results
+
+
+def figures(comparisons: Iterable[list[Comparison]]) -> list[DepthFigures]:
+    """Means by depth over batches."""
+    by_depth: list[list[tuple[Comparison, Tensor]]] = []
+    for batch in comparisons:
+        for depth, here in enumerate(batch):
+            if depth == len(by_depth):
+                by_depth.append([])
+            before = batch[depth - 1] if depth > 0 else None
+            by_depth[depth].append((here, _was_right(before, here)))
+    return [_means(parts) for parts in by_depth]
+
+
+def _was_right(before: Comparison | None, here: Comparison) -> Tensor:
+    """Which rows have a guess at the depth before, one row earlier, that was right."""
+    if before is None:
+        return torch.ones(len(here.rows), dtype=torch.bool)
+    right = before.rows[before.same_top]
+    return torch.isin(here.rows - 1, right)
+
+
+def _means(parts: list[tuple[Comparison, Tensor]]) -> DepthFigures:
+    top = torch.cat([part.same_top for part, _ in parts]).float()
+    right = torch.cat([right for _, right in parts])
+    return DepthFigures(
+        rows=len(top),
+        top=_mean(top),
+        top_after_right=_mean(top[right]),
+        overlap=_mean(torch.cat([part.overlap for part, _ in parts])),
+        covered=_mean(torch.cat([part.covered for part, _ in parts]).float()),
+    )
+
+
+def _mean(values: Tensor) -> float:
+    return round(float(values.mean()), 4) if len(values) else 0.0
+
+
+def batches_of(items: Iterable[Batch], rows: int) -> Iterator[Batch]:
+    """The first batches that hold about ``rows`` counted rows."""
+    seen = 0
+    for batch in items:
+        if seen >= rows:
+            return
+        yield batch
+        seen += int(batch.counted.sum())

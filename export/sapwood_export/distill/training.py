@@ -1,0 +1,265 @@
+"""A draft in training: weights, optimiser, and the place in the data."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from sapwood.errors import SapwoodError
+from sapwood_export.bundle import read_manifest, read_spec
+from sapwood_export.distill.draft_folder import HEAD, KINDS
+from sapwood_export.distill.drafts import foretell, lowered
+from sapwood_export.distill.evaluate import TargetOutput
+from sapwood_export.distill.initialise import fit_inputs, initial_weights, read_tensor
+from sapwood_export.distill.losses import soft_cross_entropy
+from sapwood_export.distill.optimiser import Optimiser, learning_rate_share
+from sapwood_export.distill.parallel import initial_parallel
+from sapwood_export.distill.shards import kept_layers, open_shard, shard_names
+from sapwood_export.distill.vocabulary import (
+    best_size,
+    measured_cost,
+    most_frequent,
+    token_counts,
+    weigh_sizes,
+)
+from sapwood_export.distill.windows import (
+    Assembler,
+    Batch,
+    Sampler,
+    SamplerState,
+    held_out_windows,
+)
+
+Report = Callable[[str], None]
+"""Called with a line on how far the training is."""
+
+CHECKPOINT_SECONDS = 150.0
+REPORT_SECONDS = 10.0
+DECAY_SHARE = 0.15  # of the run
+_FIT_BATCHES = 12
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """What is trained, for how long, and how.
+
+    The run ends after ``minutes``, or once all runs together have seen ``tokens``, whichever is
+    first. The last ``DECAY_SHARE`` of the run lets the learning rate fall to zero; a later run goes
+    on from before that.
+    """
+
+    kind: str = HEAD
+    minutes: float | None = None
+    tokens: int | None = None
+    seed: int = 0
+    subset: int | None = None  # entries of the vocabulary; None: by measured cost and coverage
+    depths: int = 3  # unrolled steps, or parallel heads
+    unrolled_every: int = 2  # one batch in so many is unrolled; the others train depth 1
+    window: int = 512  # rows
+    windows: int = 8  # a batch
+    muon_rate: float = 2e-3
+    adam_rate: float = 1e-3
+    precision: str = "bfloat16"  # of matrix products
+    train_head: bool = False
+
+    def check(self) -> None:
+        """Refuses what cannot be trained."""
+        if self.kind not in KINDS:
+            raise SapwoodError(f"unknown kind of draft '{self.kind}'; known are {', '.join(KINDS)}")
+        if self.minutes is None and self.tokens is None:
+            raise SapwoodError("how long to train is not said: give minutes or tokens")
+        for name in ("minutes", "tokens", "subset", "depths", "windows"):
+            value = getattr(self, name)
+            if value is not None and value <= 0:
+                raise SapwoodError(f"{name} is {value}, must be positive")
+
+
+class Training:
+    """A draft in training."""
+
+    def __init__(self, bundle: Path, data: Path, options: TrainingOptions) -> None:
+        self.bundle, self.data, self.options = bundle, data, options
+        self.spec = read_spec(bundle)
+        self.layers = kept_layers(data)
+        tensors = read_manifest(bundle)["target"]["tensors"]
+        self.embedding = read_tensor(bundle, "embedding")
+        head = read_tensor(bundle, "head") if "head" in tensors else self.embedding
+        self.precision: torch.dtype = getattr(torch, options.precision)
+        self.target = TargetOutput(
+            read_tensor(bundle, "final_norm"), head.to(self.precision), self.spec.norm_epsilon
+        )
+        self.assembler = Assembler(
+            embedding=self.embedding,
+            embedding_scale=self.spec.embedding_scale,
+            inverse_frequencies=read_tensor(bundle, "rope.global"),
+            features=tuple(range(len(self.feature_layers))),
+            precision=self.precision,
+            rows=options.window,
+        )
+        self.sampler = Sampler(data, options.window, options.seed)
+        self.tokens = 0  # rows that counted, of all runs
+        self.steps = 0
+        self.minutes = 0.0
+        self.weights: dict[str, Tensor] = {}
+        self.vocabulary_ids = torch.empty(0, dtype=torch.int64)
+        self.choices: list[dict[str, Any]] = []  # sizes of the subset that were considered
+
+    @property
+    def feature_layers(self) -> tuple[int, ...]:
+        return self.layers[:-1]
+
+    def begin(self) -> None:
+        """The weights before the first step."""
+        counts = token_counts(
+            (open_shard(self.data, name).tokens for name in shard_names(self.data)),
+            self.spec.vocabulary_size,
+        )
+        size = self.options.subset
+        if size is None:
+            choices = weigh_sizes(self.spec, counts, measured_cost)
+            self.choices = [asdict(choice) for choice in choices]
+            size = best_size(choices)
+        size = min(size, self.spec.vocabulary_size)
+        self._use_subset(torch.from_numpy(most_frequent(counts, size)).to(torch.int64))
+        weights = initial_weights(
+            self.bundle, self.spec, len(self.feature_layers), self.target_head_rows()
+        )
+        sampler = Sampler(self.data, self.options.window, self.options.seed)
+        drawn = (sampler.draw(self.options.windows) for _ in range(_FIT_BATCHES))
+        fit_inputs(weights, map(self.assembler.batch, drawn), self.spec.norm_epsilon)
+        if self.options.kind != HEAD:
+            weights = initial_parallel(weights, self.options.depths)
+        self._use_weights(weights)
+
+    def target_head_rows(self) -> Tensor:
+        """The target's head over the subset, float32 [subset, h]."""
+        return self.target.head[self.vocabulary_ids].float()
+
+    def state(self) -> dict[str, Any]:
+        """A checkpoint's content."""
+        return {
+            "kind": self.options.kind,
+            "weights": {name: tensor.detach() for name, tensor in self.weights.items()},
+            "vocabulary_ids": self.vocabulary_ids,
+            "choices": self.choices,
+            "optimiser": self._optimiser.state(),
+            "sampler": asdict(self.sampler.state()),
+            "seed": self.options.seed,
+            "steps": self.steps,
+            "tokens": self.tokens,
+            "minutes": self.minutes,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Goes on from a checkpoint."""
+        if state["kind"] != self.options.kind:
+            raise SapwoodError(
+                f"the checkpoint is of a draft of kind '{state['kind']}', not "
+                f"'{self.options.kind}'; use another folder for it"
+            )
+        self.options = replace(self.options, seed=state["seed"])
+        self._use_subset(state["vocabulary_ids"])
+        self._use_weights(state["weights"])
+        self._optimiser.restore(state["optimiser"])
+        self.sampler = Sampler(self.data, self.options.window, self.options.seed)
+        self.sampler.restore(SamplerState(**state["sampler"]))
+        self.choices = state["choices"]
+        self.steps, self.tokens = state["steps"], state["tokens"]
+        self.minutes = state["minutes"]
+
+    def run(self, save: Callable[[dict[str, Any]], None], report: Report) -> None:
+        """Steps until minutes or tokens are over."""
+        begin = saved = reported = time.monotonic()
+        minutes_before, tokens_before = self.minutes, self.tokens
+        recent: list[float] = []
+        decaying = False
+        while (share := self._share_done(begin, tokens_before)) < 1:
+            decay = max(0.0, (share - 1 + DECAY_SHARE) / DECAY_SHARE)
+            now = time.monotonic()
+            if (decay == 0 and now - saved > CHECKPOINT_SECONDS) or (decay > 0 and not decaying):
+                save(self.state())
+                saved = now
+            decaying = decay > 0
+            recent.append(self._step(decay))
+            self.minutes = minutes_before + (time.monotonic() - begin) / 60
+            if now - reported > REPORT_SECONDS:
+                speed = (self.tokens - tokens_before) / (now - begin)
+                top = sum(recent[-20:]) / len(recent[-20:])
+                report(
+                    f"{100 * share:.0f} %  {self.tokens:,} tokens  {speed:,.0f} a second  "
+                    f"agreement with the target {top:.3f}"
+                )
+                reported = now
+
+    def held_out(self) -> Iterator[Batch]:
+        """Batches of the sequences that are never trained on."""
+        found = held_out_windows(self.data, self.options.window)
+        while chosen := list(islice(found, self.options.windows)):
+            yield self.assembler.batch(chosen)
+
+    def batches(self) -> Iterator[Batch]:
+        """Batches of what is trained on, from wherever training is, without end."""
+        while True:
+            yield self.assembler.batch(self.sampler.draw(self.options.windows))
+
+    def _share_done(self, begin: float, tokens_before: int) -> float:
+        """Of this run, from 0 to 1."""
+        done = 0.0
+        if self.options.minutes is not None:
+            done = (time.monotonic() - begin) / 60 / self.options.minutes
+        if self.options.tokens is not None:
+            left = self.options.tokens - tokens_before
+            done = max(done, (self.tokens - tokens_before) / left if left > 0 else 1.0)
+        return done
+
+    def _step(self, decay: float) -> float:
+        """One batch; returns the share of rows whose most probable token is the target's."""
+        batch = self.assembler.batch(self.sampler.draw(self.options.windows))
+        weights = lowered(self.weights, self.precision)
+        parallel = self.options.kind != HEAD
+        unrolled = parallel or self.steps % self.options.unrolled_every == 0
+        depths = self.options.depths if unrolled else 1
+        final = batch.final.flatten(0, 1)
+        losses, first_top = [], 0.0
+        for depth, foretold in enumerate(
+            foretell(self.options.kind, self.spec, weights, batch, depths)
+        ):
+            if not len(foretold.label_rows):
+                continue
+            loss, agreement = soft_cross_entropy(
+                foretold.states.to(self.precision),
+                weights["head"],
+                self.target.states(final[foretold.label_rows]),
+                self._label_head,
+            )
+            losses.append(loss)
+            if depth == 0:
+                first_top = float(agreement.same_top.mean())
+        if losses:
+            (torch.stack(losses).sum() / len(losses)).backward()  # type: ignore[no-untyped-call]
+            self._optimiser.step(learning_rate_share(self.steps, decay))
+        self.steps += 1
+        self.tokens += int(batch.counted.sum())
+        return first_top
+
+    def _use_subset(self, vocabulary_ids: Tensor) -> None:
+        self.vocabulary_ids = vocabulary_ids
+        self._label_head = self.target.head[vocabulary_ids]
+
+    def _use_weights(self, weights: dict[str, Tensor]) -> None:
+        self.weights = {name: tensor.clone() for name, tensor in weights.items()}
+        trained = {
+            name: tensor.requires_grad_()
+            for name, tensor in self.weights.items()
+            if name != "head" or self.options.train_head
+        }
+        self._optimiser = Optimiser(
+            trained, muon_rate=self.options.muon_rate, adam_rate=self.options.adam_rate
+        )

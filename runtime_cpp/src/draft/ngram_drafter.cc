@@ -9,6 +9,14 @@ namespace {
 // Siblings exclude each other, so their acceptances cannot add up to more than this.
 constexpr double kMostTogether = 0.98;
 
+// What longer contexts have left for shorter ones, below which these are not looked at: no guess of
+// theirs could pay for a row.
+constexpr double kLeastLeft = 0.02;
+
+// A guess less probable than this cannot pay for a row. Where tokens are drawn it can: the draw may
+// favour it (draft/foresight.h).
+constexpr double kLeastProbability = 0.005;
+
 }  // namespace
 
 const DrafterTraits& NgramDrafter::traits() const {
@@ -65,7 +73,9 @@ int NgramDrafter::guess(const Context& context, int width, Guesses& guesses) con
   double left = 1.0;  // probability that no longer context has spent
   int state = context.state;
   int matched = context.matched;
-  for (int looked = 0; looked < kMaxContexts && state != SuffixAutomaton::kInitial; ++looked) {
+  for (int looked = 0;
+       looked < kMaxContexts && state != SuffixAutomaton::kInitial && left >= kLeastLeft;
+       ++looked) {
     const double all = automaton.follows(state) + automaton.degree(state);
     int seen = 0;
     for (int e = automaton.first_edge(state); e != SuffixAutomaton::kNoEdge && seen < kMaxEdges;
@@ -85,6 +95,12 @@ int NgramDrafter::guess(const Context& context, int width, Guesses& guesses) con
     if (all > 0) left *= automaton.degree(state) / all;
     state = automaton.link(state);
     matched = automaton.length(state);
+  }
+  if (!foresight_.drawn()) {
+    n = static_cast<int>(
+        std::remove_if(guesses.begin(), guesses.begin() + n,
+                       [](const Guess& guess) { return guess.probability < kLeastProbability; }) -
+        guesses.begin());
   }
   foresight_.weigh(context.position, std::span<Guess>(guesses).first(n));
   const AcceptanceTable& seen = acceptance();

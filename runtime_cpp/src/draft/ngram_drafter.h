@@ -23,7 +23,7 @@ class NgramDrafter final : public LookupDrafter {
  public:
   static constexpr int kMaxTokens = 1 << 16;  // remembered at most; older text is forgotten
   static constexpr int kMaxContexts = 8;      // suffixes looked at, longest first
-  static constexpr int kMaxEdges = 32;        // successors looked at per suffix, latest first
+  static constexpr int kMaxEdges = 12;        // successors looked at per suffix, latest first
 
   // A context: an automaton state and how many tokens back it is known to match.
   struct Context {

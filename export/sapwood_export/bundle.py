@@ -136,8 +136,13 @@ def _dequantize(bundle: Path, manifest: Mapping[str, Any], name: str) -> NDArray
     path = bundle / manifest["target"]["weights"]
     if not path.is_file():
         raise SapwoodError(f"{path}: the file is missing; export the model again")
-    _check_tensor(bundle, name, entry, path.stat().st_size)
-    raw = np.fromfile(path, dtype=np.uint8, count=entry["bytes"], offset=entry["offset"])
+    return dequantized_entry(path, name, entry)
+
+
+def dequantized_entry(weights: Path, name: str, entry: Any) -> NDArray[np.float32]:
+    """A tensor of a weights file by its manifest entry, after the entry is checked."""
+    _check_tensor(weights.parent, name, entry, weights.stat().st_size)
+    raw = np.fromfile(weights, dtype=np.uint8, count=entry["bytes"], offset=entry["offset"])
     if entry["format"] == "float32":
         plain: NDArray[np.float32] = raw.view("<f4").reshape(entry["shape"]).astype(np.float32)
         return plain

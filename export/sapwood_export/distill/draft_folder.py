@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from sapwood import __version__
 from sapwood.errors import SapwoodError
-from sapwood_export.bundle import SCHEMA_VERSION, Manifest, read_manifest
+from sapwood_export.bundle import SCHEMA_VERSION, Manifest, dequantized_entry, read_manifest
 from sapwood_export.bundle_writer import (
     file_entry,
     tensor_entries,
@@ -23,7 +24,7 @@ from sapwood_export.layout import BundleTensor, PackedTensor, PlainTensor
 from sapwood_export.quantize.formats import linear_format
 from sapwood_export.sources.base import Rows
 from sapwood_export.spec import ModelSpec
-from sapwood_export.staging import staged_folder
+from sapwood_export.staging import MANIFEST, staged_folder
 
 DRAFT = "draft"  # the manifest's kind
 WEIGHTS = "draft.weights"
@@ -116,6 +117,29 @@ def write_draft(
         }
         write_manifest(folder, manifest)
     return manifest
+
+
+def read_draft(folder: Path) -> DraftWeights:
+    """A draft folder's weights with the values that the runtime computes with."""
+    path = folder / MANIFEST
+    try:
+        draft = json.loads(path.read_text(encoding="utf-8"))["draft"]
+        entries = dict(draft["tensors"])
+        ids = entries.pop("vocabulary_ids")
+        weights = folder / draft["weights"]
+        vocabulary_ids = np.fromfile(
+            weights, dtype="<i4", count=draft["subset"], offset=ids["offset"]
+        )
+        return DraftWeights(
+            kind=draft["kind"],
+            feature_layers=tuple(draft["feature_layers"]),
+            vocabulary_ids=vocabulary_ids.astype(np.int32),
+            tensors={
+                name: dequantized_entry(weights, name, entry) for name, entry in entries.items()
+            },
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise SapwoodError(f"{folder}: not a draft, or a damaged one: {error}") from None
 
 
 def target_identity(bundle: Path) -> dict[str, Any]:

@@ -66,29 +66,34 @@ def compare(
     final = batch.final.flatten(0, 1)
     position_in_subset = torch.full((target.head.shape[0],), -1)
     position_in_subset[vocabulary_ids] = torch.arange(len(vocabulary_ids))
-    results = []
-    for foretold in foretell(kind, spec, weights, batch, depths):
-        tops, covers, overlaps = [], [], []
-        for begin in range(0, len(foretold.label_rows), _CHUNK_ROWS):
-            here = slice(begin, begin + _CHUNK_ROWS)
-            labels = target.states(final[foretold.label_rows[here]])
-            p = torch.softmax((labels @ target.head.T).float(), dim=-1)
-            states = foretold.states[here].to(weights["head"].dtype)
+    ahead = foretell(kind, spec, weights, batch, depths)
+    parts: list[list[tuple[Tensor, Tensor, Tensor]]] = [[] for _ in ahead]
+    # The rows of depth 1, in rising order, are all there are: their labels serve every depth.
+    for rows in torch.split(ahead[0].label_rows, _CHUNK_ROWS):
+        p = torch.softmax((target.states(final[rows]) @ target.head.T).float(), dim=-1)
+        best = position_in_subset[p.argmax(dim=-1)]
+        p = p[:, vocabulary_ids]
+        for foretold, part in zip(ahead, parts, strict=True):
+            begin, end = torch.searchsorted(
+                foretold.label_rows, torch.stack((rows[0], rows[-1] + 1))
+            ).tolist()
+            own = torch.searchsorted(rows, foretold.label_rows[begin:end])
+            states = foretold.states[begin:end].to(weights["head"].dtype)
             q = torch.softmax((states @ weights["head"].T).float(), dim=-1)
-            best = position_in_subset[p.argmax(dim=-1)]
-            tops.append(q.argmax(dim=-1) == best)
-            covers.append(best >= 0)
-            overlaps.append(torch.minimum(p[:, vocabulary_ids], q).sum(dim=-1))
-        empty = torch.empty(0)
-        results.append(
-            Comparison(
-                foretold.states,
-                torch.cat(tops or [empty.bool()]),
-                torch.cat(covers or [empty.bool()]),
-                torch.cat(overlaps or [empty]),
-                foretold.label_rows,
+            part.append(
+                (
+                    q.argmax(dim=-1) == best[own],
+                    best[own] >= 0,
+                    torch.minimum(p[own], q).sum(dim=-1),
+                )
             )
-        )
+    results = []
+    for foretold, part in zip(ahead, parts, strict=True):
+        if part:
+            same_top, covered, overlap = (torch.cat(pieces) for pieces in zip(*part, strict=True))
+            results.append(
+                Comparison(foretold.states, same_top, covered, overlap, foretold.label_rows)
+            )
     return results
 
 

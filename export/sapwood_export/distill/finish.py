@@ -27,8 +27,8 @@ from sapwood_export.distill.windows import Batch
 from sapwood_export.quantize.formats import linear_format
 from sapwood_export.quantize.round_to_nearest import quantize
 
-_HELD_OUT_ROWS = 16_000
-_UNCERTAINTY_ROWS = 32_000
+_HELD_OUT_ROWS = 6_000
+_UNCERTAINTY_ROWS = 10_000  # each gives a state of every depth
 
 
 def finish(training: Training, out: Path, formats: DraftFormats | None = None) -> dict[str, Any]:
@@ -84,10 +84,12 @@ def dequantised(weights: dict[str, Tensor], formats: DraftFormats) -> dict[str, 
 def _compare(
     training: Training, weights: dict[str, Tensor], batches: Iterable[Batch], rows: int
 ) -> list[list[Comparison]]:
+    """Batches of about so many rows, compared with the target side by side."""
     options = training.options
     used = lowered(weights, training.precision)
-    return [
-        compare(
+
+    def one(batch: Batch) -> list[Comparison]:
+        return compare(
             options.kind,
             training.spec,
             used,
@@ -96,8 +98,8 @@ def _compare(
             batch,
             options.depths,
         )
-        for batch in batches_of(batches, rows)
-    ]
+
+    return [depths for depths in training.workers.map(one, batches_of(batches, rows)) if depths]
 
 
 def _states_and_rejection(comparisons: list[list[Comparison]]) -> tuple[Tensor, Tensor]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -34,6 +36,7 @@ from sapwood_export.distill.windows import (
     Batch,
     Sampler,
     SamplerState,
+    Window,
     held_out_windows,
 )
 
@@ -68,6 +71,7 @@ class TrainingOptions:
     adam_rate: float = 1e-3
     precision: str = "bfloat16"  # of matrix products
     train_head: bool = False
+    workers: int = field(default_factory=lambda: os.cpu_count() or 1)  # threads that train
 
     def check(self) -> None:
         """Refuses what cannot be trained."""
@@ -81,8 +85,22 @@ class TrainingOptions:
                 raise SapwoodError(f"{name} is {value}, must be positive")
 
 
+@dataclass(frozen=True)
+class _Gradients:
+    """What a worker makes of its part of a batch."""
+
+    gradients: Sequence[Tensor]  # of the mean over its rows, by trained tensor
+    rows: int  # that counted
+    same_top: float  # rows whose most probable token is the target's
+
+
 class Training:
-    """A draft in training."""
+    """A draft in training.
+
+    Each worker is a thread that takes part of a batch through its own operations: they meet once a
+    step and not, as torch's own threads, at the end of every product. On a machine with other work
+    to do that is twice as fast.
+    """
 
     def __init__(self, bundle: Path, data: Path, options: TrainingOptions) -> None:
         self.bundle, self.data, self.options = bundle, data, options
@@ -104,6 +122,9 @@ class Training:
             rows=options.window,
         )
         self.sampler = Sampler(data, options.window, options.seed)
+        self.workers = ThreadPoolExecutor(
+            options.workers, initializer=torch.set_num_threads, initargs=(1,)
+        )
         self.tokens = 0  # rows that counted, of all runs
         self.steps = 0
         self.minutes = 0.0
@@ -221,16 +242,35 @@ class Training:
 
     def _step(self, decay: float) -> float:
         """One batch; returns the share of rows whose most probable token is the target's."""
-        batch = self.assembler.batch(self.sampler.draw(self.options.windows))
+        drawn = self.sampler.draw(self.options.windows)
+        workers = min(self.options.workers, len(drawn))
+        parts = [drawn[worker::workers] for worker in range(workers)]
+        done = list(self.workers.map(self._gradients, parts))
+        rows = sum(part.rows for part in done)
+        if rows:
+            for index, weight in enumerate(self._trained):
+                weight.grad = sum(  # type: ignore[assignment]
+                    part.gradients[index] * (part.rows / rows) for part in done if part.rows
+                )
+            self._optimiser.step(learning_rate_share(self.steps, decay), self.workers)
+        self.steps += 1
+        self.tokens += rows
+        return sum(part.same_top for part in done) / max(1, rows)
+
+    def _gradients(self, drawn: Sequence[Window]) -> _Gradients:
+        """Of one worker's part of a batch."""
+        batch = self.assembler.batch(drawn)
+        rows = int(batch.counted.sum())
+        if rows == 0:
+            return _Gradients([], 0, 0.0)
         weights = lowered(self.weights, self.precision)
         parallel = self.options.kind != HEAD
         unrolled = parallel or self.steps % self.options.unrolled_every == 0
         depths = self.options.depths if unrolled else 1
         final = batch.final.flatten(0, 1)
-        losses, first_top = [], 0.0
-        for depth, foretold in enumerate(
-            foretell(self.options.kind, self.spec, weights, batch, depths)
-        ):
+        losses, same_top = [], 0.0
+        ahead = foretell(self.options.kind, self.spec, weights, batch, depths)
+        for depth, foretold in enumerate(ahead):
             if not len(foretold.label_rows):
                 continue
             loss, agreement = soft_cross_entropy(
@@ -241,13 +281,11 @@ class Training:
             )
             losses.append(loss)
             if depth == 0:
-                first_top = float(agreement.same_top.mean())
-        if losses:
-            (torch.stack(losses).sum() / len(losses)).backward()  # type: ignore[no-untyped-call]
-            self._optimiser.step(learning_rate_share(self.steps, decay))
-        self.steps += 1
-        self.tokens += int(batch.counted.sum())
-        return first_top
+                same_top = float(agreement.same_top.sum())
+        gradients = torch.autograd.grad(
+            torch.stack(losses).mean(), self._trained, allow_unused=True, materialize_grads=True
+        )
+        return _Gradients(gradients, rows, same_top)
 
     def _use_subset(self, vocabulary_ids: Tensor) -> None:
         self.vocabulary_ids = vocabulary_ids
@@ -260,6 +298,7 @@ class Training:
             for name, tensor in self.weights.items()
             if name != "head" or self.options.train_head
         }
+        self._trained = list(trained.values())
         self._optimiser = Optimiser(
             trained, muon_rate=self.options.muon_rate, adam_rate=self.options.adam_rate
         )

@@ -72,6 +72,99 @@ class KvStore:
     def copy_slot(self, source: int, target: int) -> None:
         """Copies one slot's K and V of all layers."""
 
+def memory_kinds() -> list[tuple[str, str | None]]:
+    """
+    Kinds of memory that a pool can be made of, best first, each with why this machine has none of it, or None.
+    """
+
+class TensorHandle:
+    """
+    One reference to a piece of a pool; when the last one goes, the bytes are free again.
+    """
+
+    @property
+    def nbytes(self) -> int: ...
+
+    @property
+    def offset(self) -> int:
+        """From the start of the pool's memory."""
+
+    @property
+    def references(self) -> int:
+        """0 once released."""
+
+    def share(self) -> TensorHandle:
+        """Another reference to the same bytes."""
+
+    def release(self) -> None:
+        """Lets this reference go."""
+
+    def array(self) -> Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C')]:
+        """A view of the bytes, which keeps them."""
+
+    def cpu_access(self, access: str = 'rw') -> CpuAccessScope:
+        """
+        A context: what is done to the bytes inside it, r, w or rw, is in order with devices.
+        """
+
+class CpuAccessScope:
+    def __enter__(self) -> object: ...
+
+    def __exit__(self, *error) -> None: ...
+
+    def end(self) -> None: ...
+
+class UnifiedPool:
+    """
+    Memory that stages, processes and devices share, handed out in page-aligned pieces.
+    """
+
+    @staticmethod
+    def create(nbytes: int, kind: str | None = None, guard_pages: bool = False) -> UnifiedPool:
+        """Without a kind, the best that this machine has (memory_kinds)."""
+
+    @staticmethod
+    def import_fd(fd: int, nbytes: int) -> UnifiedPool:
+        """
+        Maps a dma-buf, or a memfd sealed with F_SEAL_SHRINK. `fd` stays the caller's.
+        """
+
+    def allocate(self, nbytes: int) -> TensorHandle: ...
+
+    def export_fd(self) -> int:
+        """A new descriptor of all of the pool's memory, the caller's to close."""
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def nbytes(self) -> int: ...
+
+    @property
+    def available_bytes(self) -> int: ...
+
+    @property
+    def peak_bytes(self) -> int: ...
+
+class HostTimeline:
+    """
+    A number that only rises, which stages wait for and raise: how they take turns.
+    """
+
+    def __init__(self, value: int = 0) -> None: ...
+
+    @property
+    def value(self) -> int: ...
+
+    def wait(self, value: int, timeout: float | None = None) -> str:
+        """"reached", "missed" after `timeout` seconds, or "abandoned"."""
+
+    def signal(self, value: int) -> None:
+        """Raises the value and wakes whom it concerns."""
+
+    def abandon(self) -> None:
+        """Wakes everyone who waits for more, for ever."""
+
 class PackedLinear:
     """Weights of one linear layer in the packed layout of kernels/linear.h."""
 

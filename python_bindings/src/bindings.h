@@ -80,6 +80,8 @@ NumpyArray<T, sizeof...(Sizes)> new_array(Sizes... sizes) {
 // One a file of this folder.
 void bind_kernels(nb::module_& module);
 void bind_memory(nb::module_& module);
+void bind_pool(nb::module_& module);
+void bind_sync(nb::module_& module);
 void bind_tree(nb::module_& module);
 void bind_verify(nb::module_& module);
 void bind_enumerate(nb::module_& module);

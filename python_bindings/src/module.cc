@@ -46,6 +46,8 @@ NB_MODULE(_runtime, module) {
   module.attr("__version__") = SAPWOOD_VERSION;
   nanobind::register_exception_translator(sapwood::python::translate_status);
   sapwood::python::bind_memory(module);
+  sapwood::python::bind_pool(module);
+  sapwood::python::bind_sync(module);
   sapwood::python::bind_kernels(module);
   sapwood::python::bind_tree(module);
   sapwood::python::bind_verify(module);

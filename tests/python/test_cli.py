@@ -165,11 +165,13 @@ def test_doctor_reports_kernels_hosts_and_what_is_missing(sapwood: Sapwood, tmp_
     assert document["kernels"]["runnable"][0] == "scalar"
     assert document["hosts"]["native"]["available"]
     assert document["memory"]["available_bytes"] > 0
+    assert document["shared_memory"]["kinds"][document["shared_memory"]["chosen"]] is None
     assert document["threads"] == len(os.sched_getaffinity(0))
     assert any("scripts/run" in problem for problem in document["problems"])
     shown = sapwood("doctor", environment=away)
     assert shown.returncode == 0
     assert document["kernels"]["chosen"] in shown.stdout
+    assert f"shared memory  {document['shared_memory']['chosen']}" in shown.stdout
 
 
 def test_doctor_shows_the_kernels_that_the_environment_asks_for(sapwood: Sapwood) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import mmap
+import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -81,6 +84,88 @@ def test_an_int8_cache_takes_a_bit_more_than_half() -> None:
     assert store.keys(0).size + store.values(0).size == store.bytes_per_slot // 3 * store.slots
     with pytest.raises(SapwoodError, match=r'^kv must be float16 or int8, not "int3"'):
         _runtime.KvStore.create(layers=3, kv_heads=2, head_dim=64, slots=20, format="int3")
+
+
+def test_pieces_of_a_pool_are_shared_and_come_back() -> None:
+    pool = _runtime.UnifiedPool.create(1 << 16, kind="host")
+    handle = pool.allocate(5000)
+    view = handle.array()
+    view[:] = 7
+    other = handle.share()
+    assert handle.references == 3  # the array holds one
+    handle.release()
+    assert (handle.references, handle.nbytes) == (0, 0)
+    with pytest.raises(SapwoodError, match="released"):
+        handle.array()
+    assert (other.array() == 7).all()
+    assert pool.available_bytes < pool.nbytes == 1 << 16
+    with pytest.raises(SapwoodError, match="in one run"):
+        pool.allocate(1 << 16)
+    other.release()
+    del view
+    assert pool.available_bytes == pool.nbytes
+    with pytest.raises(SapwoodError, match="no descriptor"):
+        pool.export_fd()
+
+
+def test_a_pool_is_exported_and_imported_as_the_same_bytes() -> None:
+    pool = _runtime.UnifiedPool.create(3 * mmap.PAGESIZE, kind="memfd")
+    pool.allocate(1)
+    kept = pool.allocate(1)
+    handle = pool.allocate(mmap.PAGESIZE)
+    assert (kept.offset, handle.offset) == (0, mmap.PAGESIZE)
+    descriptor = pool.export_fd()
+    try:
+        with mmap.mmap(descriptor, pool.nbytes) as mapped:
+            with handle.cpu_access("w"):
+                handle.array()[:3] = (1, 2, 3)
+            assert mapped[mmap.PAGESIZE : mmap.PAGESIZE + 3] == bytes((1, 2, 3))
+        again = _runtime.UnifiedPool.import_fd(descriptor, pool.nbytes)
+        assert (again.kind, again.nbytes) == ("memfd", pool.nbytes)
+        with pytest.raises(SapwoodError, match="are needed"):
+            _runtime.UnifiedPool.import_fd(descriptor, pool.nbytes + 1)
+    finally:
+        os.close(descriptor)
+
+
+def test_what_is_no_shared_memory_is_not_imported(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(bytes(10000))
+    with (tmp_path / "file").open("r+b") as file, pytest.raises(SapwoodError, match="imported"):
+        _runtime.UnifiedPool.import_fd(file.fileno(), 4096)
+    with pytest.raises(SapwoodError, match="Bad file descriptor"):
+        _runtime.UnifiedPool.import_fd(-1, 4096)
+    with pytest.raises(SapwoodError, match=r'must be dma_heap, .*, not "tape"'):
+        _runtime.UnifiedPool.create(4096, kind="tape")
+    with pytest.raises(SapwoodError, match="r, w or rw"):
+        _runtime.UnifiedPool.create(4096).allocate(1).cpu_access("x")
+
+
+def test_the_default_pool_is_of_the_best_kind_here() -> None:
+    kinds = _runtime.memory_kinds()
+    assert [name for name, _ in kinds] == [
+        "dma_heap", "udmabuf", "hardware_buffer", "memfd", "host"
+    ]  # fmt: skip
+    best = next(name for name, missing in kinds if missing is None)
+    assert _runtime.UnifiedPool.create(1).kind == best
+
+
+def test_a_timeline_wakes_whom_it_concerns_and_misses_deadlines() -> None:
+    timeline = _runtime.HostTimeline(3)
+    assert timeline.wait(3) == "reached"
+    assert timeline.wait(4, timeout=0.001) == "missed"
+    signaller = threading.Timer(0.01, timeline.signal, (5,))
+    signaller.start()
+    assert timeline.wait(5, timeout=60) == "reached"
+    signaller.join()
+    with pytest.raises(SapwoodError, match="only rise"):
+        timeline.signal(5)
+    abandoner = threading.Timer(0.01, timeline.abandon)
+    abandoner.start()
+    assert timeline.wait(6) == "abandoned"
+    abandoner.join()
+    assert (timeline.value, timeline.wait(5)) == (5, "reached")
+    with pytest.raises(SapwoodError, match="abandoned"):
+        timeline.signal(6)
 
 
 # ---- kernels ------------------------------------------------------------------------------------

@@ -63,6 +63,7 @@ def examine() -> dict[str, Any]:
         "threads": default_threads(),
         "kernels": _kernels(problems),
         "memory": _memory(problems),
+        "shared_memory": _shared_memory(),
         "disk_free_bytes": free,
         "hosts": hosts,
         "default_bundle": {"path": str(bundle), "present": bundle.is_dir()},
@@ -118,6 +119,17 @@ def _memory(problems: list[str]) -> dict[str, int]:
     if available < 512 << 20:
         problems.append("Less than 512 MiB of memory is available: close something first.")
     return {"total_bytes": total, "available_bytes": available}
+
+
+def _shared_memory() -> dict[str, Any]:
+    """What memory can be shared with other processes and devices; ``chosen`` is the best."""
+    try:
+        from sapwood import _runtime
+    except ImportError:
+        return {"chosen": None, "kinds": {}}  # _kernels has said it
+    kinds = dict(_runtime.memory_kinds())
+    chosen = next(name for name, missing in kinds.items() if missing is None)
+    return {"chosen": chosen, "kinds": kinds}
 
 
 def _hosts(problems: list[str]) -> dict[str, dict[str, Any]]:
@@ -182,6 +194,9 @@ def _print(report: dict[str, Any]) -> None:
         f"{human_bytes(memory['available_bytes'])} available of "
         f"{human_bytes(memory['total_bytes'])}",
     )
+    shared = report["shared_memory"]
+    absent = [name for name, missing in shared["kinds"].items() if missing is not None]
+    table.add_row("shared memory", f"{shared['chosen']} (not here: {', '.join(absent) or 'none'})")
     table.add_row("disk", f"{human_bytes(report['disk_free_bytes'])} free")
     for name, host in report["hosts"].items():
         table.add_row(f"host {name}", "available" if host["available"] else "not available")

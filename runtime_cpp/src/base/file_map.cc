@@ -9,23 +9,10 @@
 #include <cstring>
 #include <utility>
 
+#include "base/descriptor.h"
+
 namespace sapwood {
 namespace {
-
-// Closes the descriptor when it goes.
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 Status system_error(const std::string& path, int error) {
   const bool absent = error == ENOENT || error == ENOTDIR;

@@ -1,8 +1,6 @@
 #include "base/thread_team.h"
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
+#include "base/pause.h"
 
 namespace sapwood {
 namespace {
@@ -13,14 +11,6 @@ constexpr int kSpinsBeforeSleep = 20000;
 
 // A thread that shares its core with the one it waits for must let it run.
 constexpr int kSpinsBeforeYield = 2000;
-
-inline void pause() {
-#if defined(__x86_64__)
-  _mm_pause();
-#elif defined(__aarch64__)
-  asm volatile("isb");
-#endif
-}
 
 template <typename Condition>
 void spin_until(Condition condition) {

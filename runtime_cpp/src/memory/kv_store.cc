@@ -1,22 +1,16 @@
 #include "memory/kv_store.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <cstring>
 #include <limits>
 #include <string>
+#include <utility>
 
 namespace sapwood {
 namespace {
 
-// A page in front of the cache holds the size of the mapping, for unmapping. Anonymous mappings are
-// zero and cost nothing until they are touched, so a long context is free until it is used.
-//
-// In huge pages all of it is there from the first tokens on, which only a small cache may cost.
+// In huge pages all of a cache is there from the first tokens on, which only a small one may cost.
+// In small pages it costs nothing until it is touched: a long context is free until it is used.
 constexpr size_t kMostInHugePages = size_t{64} << 20;
-
-size_t page_size() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
 
 void copy_float16(const KvLayerView& view, int head, int from, int to) {
   const KvLayout& layout = view.layout;
@@ -45,16 +39,8 @@ void copy_int8(const KvLayerView& view, int head_index, int from, int to) {
 
 }  // namespace
 
-void KvStore::Free::operator()(uint8_t* memory) const {
-  if (memory == nullptr) return;
-  std::byte* mapping = reinterpret_cast<std::byte*>(memory) - page_size();
-  size_t bytes = 0;
-  std::memcpy(&bytes, mapping, sizeof(bytes));
-  munmap(mapping, bytes);
-}
-
 Result<std::unique_ptr<KvStore>> KvStore::create(int layers, int kv_heads, int head_dim, int slots,
-                                                 KvFormat format) {
+                                                 KvFormat format, MemoryKind kind) {
   if (layers < 1 || kv_heads < 1 || head_dim < 1 || slots < 1) {
     return Status(Code::kInvalidArgument,
                   "a KV cache needs at least one layer, head, dimension and slot; got " +
@@ -79,26 +65,23 @@ Result<std::unique_ptr<KvStore>> KvStore::create(int layers, int kv_heads, int h
       return Status(Code::kInvalidArgument, "the KV cache would not fit into any memory");
     }
   }
-  if (__builtin_add_overflow(bytes, page_size(), &bytes)) {
-    return Status(Code::kInvalidArgument, "the KV cache would not fit into any memory");
-  }
-  void* mapping = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (mapping == MAP_FAILED) {
-    return Status(Code::kExhausted, "no memory for a KV cache of " + std::to_string(bytes >> 20) +
-                                        " MiB; use a shorter context");
-  }
-#ifdef MADV_HUGEPAGE
   // Attention walks all of a layer's cache; with small pages a third of its time went into finding
-  // them. Refused or ignored where the system has no huge ones.
-  if (bytes <= kMostInHugePages) madvise(mapping, bytes, MADV_HUGEPAGE);
-#endif
-  std::memcpy(mapping, &bytes, sizeof(bytes));
-  store->memory_.reset(static_cast<uint8_t*>(mapping) + page_size());
+  // them. The pool is one piece, between the guard pages of its block.
+  Result<UnifiedPool> pool = UnifiedPool::create(
+      kind, bytes, {.guard_pages = false, .huge_pages = bytes <= kMostInHugePages});
+  Result<TensorHandle> memory = pool.ok() ? pool->allocate(bytes) : pool.status();
+  if (!memory.ok()) {
+    return Status(memory.status().code(),
+                  "no memory for a KV cache of " + std::to_string(bytes >> 20) + " MiB (" +
+                      memory.status().message() + "); use a shorter context");
+  }
+  store->memory_ = std::move(memory).value();
   return store;
 }
 
 KvLayerView KvStore::layer(int layer) const {
-  uint8_t* keys = memory_.get() + (layout_.key_bytes() + layout_.value_bytes()) * layer;
+  uint8_t* keys = reinterpret_cast<uint8_t*>(memory_.data()) +
+                  (layout_.key_bytes() + layout_.value_bytes()) * layer;
   uint8_t* values = keys + layout_.key_bytes();
   if (format() == KvFormat::kInt8) {
     return {.layout = layout_, .int8_keys = keys, .int8_values = values};

@@ -7,14 +7,18 @@
 
 #include "base/status.h"
 #include "kernels/kv_layout.h"
+#include "memory/memory_kind.h"
+#include "memory/unified_pool.h"
 
 namespace sapwood {
 
 class KvStore {
  public:
-  // slots is rounded up to a multiple of kKeyTile. Memory is page-aligned and zeroed.
+  // slots is rounded up to a multiple of kKeyTile. Memory is page-aligned and zeroed. Host memory
+  // unless a device is to see it: the only kind that lies in huge pages and is there when touched.
   static Result<std::unique_ptr<KvStore>> create(int layers, int kv_heads, int head_dim, int slots,
-                                                 KvFormat format = KvFormat::kFloat16);
+                                                 KvFormat format = KvFormat::kFloat16,
+                                                 MemoryKind kind = MemoryKind::kHost);
 
   int layers() const { return layers_; }
   int slots() const { return layout_.slots; }
@@ -25,19 +29,18 @@ class KvStore {
     return (layout_.slot_key_bytes() + layout_.slot_value_bytes()) * layout_.kv_heads * layers_;
   }
   KvLayerView layer(int layer) const;
+  // All of it: [layers] of keys, then values.
+  const TensorHandle& memory() const { return memory_; }
 
   // Copies one slot's K and V of all layers: how a commit moves accepted nodes together.
   void copy_slot(int from, int to);
 
  private:
   KvStore() = default;
-  struct Free {
-    void operator()(uint8_t* memory) const;
-  };
 
   int layers_ = 0;
   KvLayout layout_;
-  std::unique_ptr<uint8_t[], Free> memory_;
+  TensorHandle memory_;
 };
 
 }  // namespace sapwood

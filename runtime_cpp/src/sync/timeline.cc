@@ -1,0 +1,105 @@
+#include "sync/timeline.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <ctime>
+#include <string>
+
+#include "base/pause.h"
+
+namespace sapwood {
+namespace {
+
+static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t) &&
+              std::atomic<uint32_t>::is_always_lock_free);
+
+// As long as a wake-up takes: longer waits are cheaper asleep.
+constexpr int kSpinsBeforeSleep = 2000;
+
+// Sleeps while `word` is `seen`, until the deadline on the steady clock. May return early.
+void futex_wait(std::atomic<uint32_t>& word, uint32_t seen, Deadline deadline) {
+  timespec until = {};
+  const timespec* limit = nullptr;
+  if (deadline != kNoDeadline) {
+    const int64_t nanoseconds =
+        std::chrono::duration_cast<std::chrono::nanoseconds>(deadline.time_since_epoch()).count();
+    until.tv_sec = static_cast<time_t>(nanoseconds / 1'000'000'000);
+    until.tv_nsec = static_cast<long>(nanoseconds % 1'000'000'000);
+    limit = &until;
+  }
+  // With a bit set the time is absolute, and without FUTEX_CLOCK_REALTIME it is CLOCK_MONOTONIC's,
+  // which is what steady_clock reads.
+  ::syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAIT_BITSET_PRIVATE, seen, limit,
+            nullptr, FUTEX_BITSET_MATCH_ANY);
+}
+
+bool is_past(Deadline deadline) {
+  return deadline != kNoDeadline && std::chrono::steady_clock::now() >= deadline;
+}
+
+}  // namespace
+
+Wait HostTimeline::wait(uint64_t value, Deadline deadline) {
+  for (int spins = 0; spins < kSpinsBeforeSleep; ++spins) {
+    if (this->value() >= value) return Wait::kReached;
+    if (abandoned_.load(std::memory_order_acquire)) break;
+    if (spins % 64 == 0 && is_past(deadline)) return Wait::kMissed;
+    pause();
+  }
+  // Sequentially consistent with wake(): either the change is seen here, or the sleeper is seen
+  // there.
+  sleepers_.fetch_add(1, std::memory_order_seq_cst);
+  Wait outcome = Wait::kReached;
+  for (;;) {
+    const uint32_t changes = changes_.load(std::memory_order_seq_cst);
+    if (this->value() >= value) break;
+    if (abandoned_.load(std::memory_order_acquire)) {
+      // The last signal may have come just before it was abandoned.
+      if (this->value() < value) outcome = Wait::kAbandoned;
+      break;
+    }
+    if (is_past(deadline)) {
+      outcome = Wait::kMissed;
+      break;
+    }
+    futex_wait(changes_, changes, deadline);
+  }
+  sleepers_.fetch_sub(1, std::memory_order_relaxed);
+  return outcome;
+}
+
+Status HostTimeline::signal(uint64_t value) {
+  uint64_t present = value_.load(std::memory_order_relaxed);
+  do {
+    if (abandoned_.load(std::memory_order_acquire)) {
+      return Status(Code::kCancelled, "the timeline was abandoned");
+    }
+    if (value <= present) {
+      return Status(Code::kInvalidArgument, "a timeline at " + std::to_string(present) +
+                                                " cannot be signalled " + std::to_string(value) +
+                                                "; values only rise");
+    }
+  } while (!value_.compare_exchange_weak(present, value, std::memory_order_release,
+                                         std::memory_order_relaxed));
+  wake();
+  return Status::okay();
+}
+
+void HostTimeline::abandon() {
+  abandoned_.store(true, std::memory_order_release);
+  wake();
+}
+
+void HostTimeline::wake() {
+  changes_.fetch_add(1, std::memory_order_seq_cst);
+  if (sleepers_.load(std::memory_order_seq_cst) > 0) {
+    ::syscall(SYS_futex, reinterpret_cast<uint32_t*>(&changes_), FUTEX_WAKE_PRIVATE, INT_MAX,
+              nullptr, nullptr, 0);
+  }
+}
+
+}  // namespace sapwood

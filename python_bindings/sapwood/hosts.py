@@ -30,6 +30,18 @@ def open_model(folder: Path, *, host: str, threads: int) -> _runtime.Model:
     )
 
 
+def open_model_to_time(
+    cost: _runtime.ModelCost, folder: Path, *, host: str, threads: int, max_rows: int = 256
+) -> _runtime.Model:
+    """Likewise, for ``cost`` to time: on its threads, where the host can share them.
+
+    Two teams of threads that take turns spin beside each other, which ``cost`` would measure.
+    """
+    if host == "native":
+        return cost.native_model(max_rows)
+    return open_model(folder, host=host, threads=threads)
+
+
 def open_drafting_model(
     drafter: str,
     draft: str | os.PathLike[str] | None,

@@ -61,7 +61,7 @@ def measure(
 
     from sapwood import _runtime
     from sapwood.cost_cache import CostKey, save_costs
-    from sapwood.hosts import open_model
+    from sapwood.hosts import open_model_to_time
     from sapwood.manifest import read_manifest
     from sapwood.paths import resolve_bundle
     from sapwood.survey_cache import make_survey, survey_path
@@ -70,15 +70,15 @@ def measure(
     folder = resolve_bundle(bundle)
     host, kv = options["host"], options["kv"]
     count = options["threads"] or default_threads()
-    model = open_model(folder, host=host, threads=count)
     manifest = read_manifest(folder)
     longest = manifest["target"]["spec"]["context_length"]
     contexts = [context for context in CONTEXTS if context + max(ROWS) <= longest]
     if not contexts:
         contexts = [max(0, longest - max(ROWS))]
     cost = _runtime.ModelCost(
-        str(folder), threads=1, max_rows=max(ROWS), max_context=max(*contexts, 1), kv=kv
+        str(folder), threads=count, max_rows=max(ROWS), max_context=max(*contexts, 1), kv=kv
     )
+    model = open_model_to_time(cost, folder, host=host, threads=count)
     samples: dict[tuple[int, int], list[float]] = {}
     for number in measuring(range(repeats + 1)):
         for context in contexts:

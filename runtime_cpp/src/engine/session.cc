@@ -186,7 +186,7 @@ Status Session::State::start(std::span<const int32_t> prompt, const GenerateOpti
   stats.tuned_costs = !measured_costs.empty();
   bitmap.reset_peak();
 
-  const EngineClock::time_point begin = EngineClock::now();
+  const Clock::time_point begin = Clock::now();
   const Status filled = prefill();
   stats.prefill_seconds = seconds_since(begin);
   stats.peak_kv_slots = bitmap.peak();

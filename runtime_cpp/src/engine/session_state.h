@@ -2,11 +2,11 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "base/clock.h"
 #include "engine/adaptation.h"
 #include "engine/session.h"
 #include "memory/kv_slot_bitmap.h"
@@ -18,12 +18,6 @@
 #include "verify/workspace.h"
 
 namespace sapwood {
-
-using EngineClock = std::chrono::steady_clock;
-
-inline double seconds_since(EngineClock::time_point begin) {
-  return std::chrono::duration<double>(EngineClock::now() - begin).count();
-}
 
 // What drawing and judging a sampled tree needs beside the rest.
 struct SampledVerification {

@@ -28,7 +28,7 @@ Result<std::span<const int32_t>> Session::State::step() {
   }
   if (reason != StopReason::kNone) return std::span<const int32_t>();
 
-  const EngineClock::time_point begin = EngineClock::now();
+  const Clock::time_point begin = Clock::now();
   running = false;  // until the step has gone through
   SAPWOOD_TRY(draft());
   const double draft_seconds = seconds_since(begin);
@@ -45,7 +45,7 @@ Result<std::span<const int32_t>> Session::State::step() {
   }
   const size_t text_before = tokens.size();
   SAPWOOD_TRY(commit(slots));
-  const EngineClock::time_point committed_at = EngineClock::now();
+  const Clock::time_point committed_at = Clock::now();
   if (generate.mode != Mode::kPlain) learn(text_before);
   const double learn_seconds = seconds_since(committed_at);
   stats.draft_seconds += learn_seconds;
@@ -124,7 +124,7 @@ Status Session::State::propose(const DraftRequest& request) {
 Status Session::State::verify(std::span<const int32_t> slots, double& pass_seconds) {
   const RowBatch batch = layout.tree_rows(tokens.back(), tree, committed, slots);
   const std::span<float> rows(logits.get(), slots.size() * sampler.vocabulary_size());
-  const EngineClock::time_point begin = EngineClock::now();
+  const Clock::time_point begin = Clock::now();
   SAPWOOD_TRY(model->forward(batch, *kv, rows));
   pass_seconds = seconds_since(begin);
   const VerifyLimits limits{tokens_left(), generate.eos_token_ids};

@@ -1,7 +1,6 @@
 #include "kernels/row_plan.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <limits>
 #include <map>
@@ -10,13 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "kernels/kernels.h"
 #include "kernels/linear.h"
 
 namespace sapwood {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 // A layer that stays in the first cache with its rows, like the part of a real one in use.
 constexpr int kInputs = 512;  // a multiple of 128
@@ -46,7 +44,7 @@ class Trial {
     for (int i = 0; i < kRepeats; ++i) {
       table.linear(weights_, x, rows_, 0, weights_.panels(), false, outputs_.data(), kOutputs);
     }
-    return std::chrono::duration<double>(Clock::now() - begin).count();
+    return seconds_since(begin);
   }
 
  private:

@@ -1,20 +1,11 @@
 #include "measure/machine.h"
 
 #include <atomic>
-#include <chrono>
 
+#include "base/clock.h"
 #include "kernels/kernels.h"
 
 namespace sapwood {
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-}  // namespace
 
 double read_bandwidth(std::span<const uint8_t> memory, ThreadTeam& team) {
   std::atomic<float> sink{0.0f};

@@ -1,23 +1,14 @@
 #include "measure/model_cost.h"
 
 #include <algorithm>
-#include <chrono>
 #include <numeric>
 #include <string>
 #include <thread>
 
+#include "base/clock.h"
 #include "kernels/team_share.h"
 
 namespace sapwood {
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double milliseconds_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
-
-}  // namespace
 
 struct ModelCost::Tree {
   std::vector<int32_t> tokens, positions, slots, context, paths, begin, end, outputs;
@@ -112,7 +103,7 @@ Result<double> ModelCost::linears(int rows) {
       team_->barrier();
     }
   });
-  return milliseconds_since(start);
+  return seconds_since(start) * 1e3;
 }
 
 Result<double> ModelCost::attention(int rows, int context) {
@@ -137,7 +128,7 @@ Result<double> ModelCost::attention(int rows, int context) {
       team_->barrier();
     }
   });
-  return milliseconds_since(start);
+  return seconds_since(start) * 1e3;
 }
 
 Result<double> ModelCost::model(Model& model, int rows, int context) {
@@ -150,7 +141,7 @@ Result<double> ModelCost::model(Model& model, int rows, int context) {
   }
   const Clock::time_point start = Clock::now();
   SAPWOOD_TRY(model.forward(tree.batch(), *kv_, logits_));
-  return milliseconds_since(start);
+  return seconds_since(start) * 1e3;
 }
 
 Result<double> ModelCost::prefill(Model& model, int tokens) {
@@ -174,7 +165,7 @@ Result<double> ModelCost::prefill(Model& model, int tokens) {
     SAPWOOD_TRY(model.forward(chunk, *kv_, {}));
     done += count;
   }
-  return milliseconds_since(start);
+  return seconds_since(start) * 1e3;
 }
 
 }  // namespace sapwood

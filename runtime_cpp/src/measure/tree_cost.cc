@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "draft/drafters.h"
 #include "draft/top_successors.h"
 #include "tree/row_layout.h"
@@ -15,14 +15,10 @@
 namespace sapwood {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr int kWarmUp = 200;   // steps before anything is timed
 constexpr int kAlphabet = 40;  // tokens of the text: few, so that it repeats itself
 
-double microseconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
-}
+double microseconds_since(Clock::time_point begin) { return seconds_since(begin) * 1e6; }
 
 double median(std::vector<double>& values) {
   if (values.empty()) return 0;

@@ -98,7 +98,7 @@ def measure(
 ) -> dict[str, Any]:
     """The object that ``--json`` prints."""
     from sapwood import _runtime
-    from sapwood.hosts import open_model
+    from sapwood.hosts import open_model_to_time
     from sapwood.paths import resolve_bundle
 
     folder = "" if shape else str(resolve_bundle(bundle))
@@ -112,9 +112,9 @@ def measure(
         kv=options["kv"],
     )
     models = {
-        name: cost.native_model(PREFILL_CHUNK)
-        if name == "native"
-        else open_model(Path(folder), host=name, threads=count)
+        name: open_model_to_time(
+            cost, Path(folder), host=name, threads=count, max_rows=PREFILL_CHUNK
+        )
         for name in hosts
     }
     rounds: list[Round] = []

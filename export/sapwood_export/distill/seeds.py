@@ -50,7 +50,7 @@ def fill(
     generator: random.Random,
     labelled: dict[str, str],
 ) -> str:
-    """``text`` with every slot filled. ``labelled`` holds the fillings of labels, and gains new ones.
+    """``text`` with every slot filled. ``labelled`` holds the fillings of labels and gains more.
 
     Raises KeyError for a bank that is not there.
     """

@@ -8,8 +8,8 @@ from sapwood_export.distill.seeds_words import WORDS, bank
 CODE_WORDS: dict[str, tuple[str, ...]] = {
     **WORDS,
     "language": bank("""
-        Python, Python, Python, Python, JavaScript, JavaScript, Java, C, C++, Rust, Go, TypeScript,
-        Bash, Ruby, C#"""),
+        Python, Python, Python, Python, JavaScript, JavaScript, Java, C, C++, Rust, Go,
+        TypeScript, Bash, Ruby, C#"""),
     "task": bank("""
         reverses a string
         counts the vowels in a sentence
@@ -62,42 +62,55 @@ CODE_WORDS: dict[str, tuple[str, ...]] = {
         retries a request up to {2-7} times
         downloads a page and prints its title"""),
     "structure": bank("""
-        a stack, a queue, a bank account, a shopping cart, a library of books, a timer, a counter,
-        a linked list, a binary search tree, a priority queue, a cache with a maximum size, a playlist,
-        a matrix, a traffic light, a parking garage, a to-do list, a temperature sensor, a chess board,
-        a phone book, an event log"""),
+        a stack, a queue, a bank account, a shopping cart, a library of books, a timer,
+        a counter, a linked list, a binary search tree, a priority queue,
+        a cache with a maximum size, a playlist, a matrix, a traffic light, a parking garage,
+        a to-do list, a temperature sensor, a chess board, a phone book, an event log"""),
     "concept": bank("""
-        recursion, closures, pointers, inheritance, polymorphism, garbage collection, threads, decorators
-        generators, hash tables, dynamic programming, big O notation, unit testing, version control
-        exceptions, interfaces, lambda functions, list comprehensions, asynchronous code, type hints
-        regular expressions, SQL joins, indexes in databases, HTTP status codes, REST, race conditions
-        immutability, stack and heap, floating-point rounding, dependency injection, caching, sockets"""),
-    "table": bank("orders, customers, employees, books, flights, students, products, invoices, rooms"),
+        recursion, closures, pointers, inheritance, polymorphism, garbage collection, threads,
+        decorators, generators, hash tables, dynamic programming, big O notation, unit testing,
+        version control, exceptions, interfaces, lambda functions, list comprehensions,
+        asynchronous code, type hints, regular expressions, SQL joins, indexes in databases,
+        HTTP status codes, REST, race conditions, immutability, stack and heap,
+        floating-point rounding, dependency injection, caching, sockets"""),
+    "table": bank("""
+        orders, customers, employees, books, flights, students, products, invoices, rooms"""),
     "column": bank("price, city, created_at, name, quantity, age, rating, country, weight, status"),
     "variable": bank("total, count, value, index, result, items, score, level, size, width, speed"),
-    "function": bank("compute, process, update, find_all, convert, load, check, merge, collect, apply"),
+    "function": bank(
+        "compute, process, update, find_all, convert, load, check, merge, collect, apply"
+    ),
     "snippet": (
-        "def {function}(items):\n    {variable.v} = 0\n    for item in items:\n        if item > {2-50}:\n"
+        "def {function}(items):\n    {variable.v} = 0\n    for item in items:\n        if "
+        "item > {2-50}:\n"
         "            {variable.v} += item\n    return {variable.v}",
-        "def {function}(n):\n    if n <= {0-2}:\n        return 1\n    return n * {function}(n - 1)",
-        "for i in range(1, {8-40}):\n    if i % {2-5} == 0:\n        print('{animal}')\n    elif i % "
+        "def {function}(n):\n    if n <= {0-2}:\n        return 1\n    return n * "
+        "{function}(n - 1)",
+        "for i in range(1, {8-40}):\n    if i % {2-5} == 0:\n        print('{animal}')\n    "
+        "elif i % "
         "{3-7} == 0:\n        print('{thing}')\n    else:\n        print(i)",
-        "const {variable.v} = [{1-9}, {10-20}, {2-30}].map(x => x * {2-9}).filter(x => x > {10-40});\n"
+        "const {variable.v} = [{1-9}, {10-20}, {2-30}].map(x => x * {2-9}).filter(x => x > "
+        "{10-40});\n"
         "console.log({variable.v});",
-        "{variable.v} = dict()\nfor word in text.split():\n    {variable.v}[word] = {variable.v}.get(word, 0)"
+        "{variable.v} = dict()\nfor word in text.split():\n    {variable.v}[word] = "
+        "{variable.v}.get(word, 0)"
         " + 1\nprint({variable.v})",
-        "int {function}(int a, int b) {\n    while (b != 0) {\n        int t = b;\n        b = a % b;\n"
+        "int {function}(int a, int b) {\n    while (b != 0) {\n        int t = b;\n        b "
+        "= a % b;\n"
         "        a = t;\n    }\n    return a;\n}",
         "SELECT {column.c}, COUNT(*) FROM {table} GROUP BY {column.c} HAVING COUNT(*) > {2-20};",
-        "class {person}:\n    def __init__(self, {variable.v}):\n        self.{variable.v} = {variable.v}\n\n"
-        "    def {function}(self):\n        self.{variable.v} -= {1-9}\n        return self.{variable.v}",
+        "class {person}:\n    def __init__(self, {variable.v}):\n        self.{variable.v} = "
+        "{variable.v}\n\n"
+        "    def {function}(self):\n        self.{variable.v} -= {1-9}\n        return "
+        "self.{variable.v}",
         "let {variable.v} = {10-99};\nwhile ({variable.v} > 0) {\n  console.log({variable.v});\n"
         "  {variable.v} -= {2-9};\n}",
-        "fn {function}(values: &[i32]) -> i32 {\n    values.iter().filter(|v| **v % {2-9} == 0).sum()\n}",
-        "#!/bin/sh\nfor file in *.{table}; do\n  mv \"$file\" \"{function}_$file\"\ndone",
+        "fn {function}(values: &[i32]) -> i32 {\n    values.iter().filter(|v| **v % {2-9} == "
+        "0).sum()\n}",
+        '#!/bin/sh\nfor file in *.{table}; do\n  mv "$file" "{function}_$file"\ndone',
         "import re\n{variable.v} = re.findall(r'[a-z]+@[a-z]+', text)\nprint(len({variable.v}))",
     ),
-}  # fmt: skip
+}
 
 _CHANGE = (
     "Explain how it works, step by step.",

@@ -31,9 +31,13 @@ LANGUAGE_WORDS: dict[str, tuple[str, ...]] = {
         "Ich habe den {deberuf} gefragt, aber er wusste es auch nicht.",
         "Das Museum ist am {detag} geschlossen, die Bücherei hat bis {5-9} Uhr geöffnet.",
     ),
-    "deberuf": bank("Lehrer, Bäcker, Arzt, Gärtner, Fahrer, Maler, Nachbar, Richter, Koch, Fischer"),
+    "deberuf": bank(
+        "Lehrer, Bäcker, Arzt, Gärtner, Fahrer, Maler, Nachbar, Richter, Koch, Fischer"
+    ),
     "detag": bank("Montag, Dienstag, Mittwoch, Donnerstag, Freitag, Samstag, Sonntag"),
-    "deware": bank("Brot und Käse, frisches Obst, einen Regenschirm, eine Landkarte, Kerzen, Blumen"),
+    "deware": bank(
+        "Brot und Käse, frisches Obst, einen Regenschirm, eine Landkarte, Kerzen, Blumen"
+    ),
     "french": (
         "Le {frmetier} habite à {place} depuis {2-20} ans et prend le train tous les jours.",
         "{frjour} prochain, nous irons au marché avec {person} pour acheter {frchose}.",
@@ -42,9 +46,13 @@ LANGUAGE_WORDS: dict[str, tuple[str, ...]] = {
         "Les enfants ont oublié {frchose}, ils ont donc dû rentrer à la maison.",
         "J'ai demandé au {frmetier}, mais il ne le savait pas non plus.",
     ),
-    "frmetier": bank("boulanger, médecin, jardinier, voisin, peintre, professeur, facteur, pêcheur"),
+    "frmetier": bank(
+        "boulanger, médecin, jardinier, voisin, peintre, professeur, facteur, pêcheur"
+    ),
     "frjour": bank("lundi, mardi, mercredi, jeudi, vendredi, samedi, dimanche"),
-    "frchose": bank("du pain, des fleurs, un parapluie, une carte, du fromage, des bougies, un livre"),
+    "frchose": bank(
+        "du pain, des fleurs, un parapluie, une carte, du fromage, des bougies, un livre"
+    ),
     "spanish": (
         "El {esoficio} vive en {place} desde hace {2-20} años y viaja todos los días en tren.",
         "El {esdia} vamos al mercado con {person} para comprar {escosa}.",
@@ -58,15 +66,28 @@ LANGUAGE_WORDS: dict[str, tuple[str, ...]] = {
     "escosa": bank("pan, flores, un paraguas, un mapa, queso, velas, un libro, naranjas"),
     "foreign": ("{german}", "{german}", "{french}", "{spanish}"),
     "kind": bank("""
-        an encyclopedia article, a news report, a travel report, a short biography, a blog post
-        a chapter of a textbook, an interview, an official report, a letter to the editor, a lecture"""),
+        an encyclopedia article, a news report, a travel report, a short biography, a blog post,
+        a chapter of a textbook, an interview, an official report, a letter to the editor,
+        a lecture"""),
     "matter": (
-        "{science}", "{science}", "{history}", "{history}", "{issue}", "the {animal}", "{place}",
-        "{country}", "{hobby}", "the daily life of a {job}", "the history of the {thing}",
-        "an invented festival in {place}", "an invented company that sells {product}",
-        "{person}, an invented {job} from {place}", "how {food} is made", "{event} in {setting}",
+        "{science}",
+        "{science}",
+        "{history}",
+        "{history}",
+        "{issue}",
+        "the {animal}",
+        "{place}",
+        "{country}",
+        "{hobby}",
+        "the daily life of a {job}",
+        "the history of the {thing}",
+        "an invented festival in {place}",
+        "an invented company that sells {product}",
+        "{person}, an invented {job} from {place}",
+        "how {food} is made",
+        "{event} in {setting}",
     ),
-}  # fmt: skip
+}
 
 _TRANSLATE_MORE = (
     "Now into {tongue}.",
@@ -78,23 +99,32 @@ _TRANSLATE_MORE = (
 TRANSLATION = (
     Template("Translate into {tongue}: {english}", _TRANSLATE_MORE),
     Template("Translate into {tongue}: {english} {english}", _TRANSLATE_MORE),
-    Template("How do you say in {tongue}: \"{english}\"", _TRANSLATE_MORE),
+    Template('How do you say in {tongue}: "{english}"', _TRANSLATE_MORE),
     Template("Translate this into English: {foreign}", _TRANSLATE_MORE),
     Template("Translate this into English: {foreign} {foreign}", _TRANSLATE_MORE),
-    Template("Translate German to English: {german}", _TRANSLATE_MORE),
-    Template("Translate German to English: {german} {german}", _TRANSLATE_MORE),
-    Template("Translate French to English: {french} {french}", _TRANSLATE_MORE),
-    Template("Translate Spanish to English: {spanish} {spanish}", _TRANSLATE_MORE),
+    Template("Translate from German into English: {german}", _TRANSLATE_MORE),
+    Template("Translate from German into English: {german} {german}", _TRANSLATE_MORE),
+    Template("Translate from French into English: {french} {french}", _TRANSLATE_MORE),
+    Template("Translate from Spanish into English: {spanish} {spanish}", _TRANSLATE_MORE),
     Template("What does this mean in English? {foreign}", _TRANSLATE_MORE),
     Template("{foreign}\n\nGive the English translation of the sentence above.", _TRANSLATE_MORE),
-    Template("Translate these words into {tongue}: {thing}, {animal}, {weekday}, {food}.", _TRANSLATE_MORE),
-    Template("{english}", ("{english}", "{english}"),
-        system="You are a translator. Translate everything the user writes into {tongue}."),
-    Template("{foreign}", ("{foreign}", "{foreign}"),
-        system="You are a translator. Answer with the English translation of what is written."),
+    Template(
+        "Translate these words into {tongue}: {thing}, {animal}, {weekday}, {food}.",
+        _TRANSLATE_MORE,
+    ),
+    Template(
+        "{english}",
+        ("{english}", "{english}"),
+        system="You are a translator. Translate everything the user writes into {tongue}.",
+    ),
+    Template(
+        "{foreign}",
+        ("{foreign}", "{foreign}"),
+        system="You are a translator. Answer with the English translation of what is written.",
+    ),
     Template("Write a conversation in {tongue} between a {job} and a tourist, with translations."),
     Template("Explain how to say 'I like {hobby}' in {tongue}, word by word.", _TRANSLATE_MORE),
-)  # fmt: skip
+)
 
 _WRITE_PASSAGE = "Write {kind} about {matter}, in {2-5} paragraphs."
 
@@ -137,18 +167,32 @@ RETRIEVAL = tuple(
     Template(opening, _PASSAGE_MORE, system, "Write {kind} about {matter.m}, in {1-4} paragraphs.")
     for opening, system in (
         ("Context: " + PASSAGE + "\n\nQuestion: What is special about {matter.m}?\nAnswer:", None),
-        ("Answer with the help of this text only.\n\n" + PASSAGE
-            + "\n\nWhy is {matter.m} important?", None),
+        (
+            "Answer with the help of this text only.\n\n"
+            + PASSAGE
+            + "\n\nWhy is {matter.m} important?",
+            None,
+        ),
         ("Passage:\n" + PASSAGE + "\n\nWhat does the passage say about {matter.m}?", None),
         ("Read the text and write {2-4} questions about it, with answers.\n\n" + PASSAGE, None),
         (PASSAGE + "\n\nWhich names, places and numbers occur in this text? Make a list.", None),
-        ("Here are some documents.\n\n[1] " + PASSAGE + "\n\n[2] {english} {english}\n\nUsing the "
-            "documents, explain {matter.m}. Name the document that you use.", None),
-        ("Text: " + PASSAGE + "\n\nTrue or false: the text is about {matter}. Give a reason.", None),
+        (
+            "Here are some documents.\n\n[1] "
+            + PASSAGE
+            + "\n\n[2] {english} {english}\n\nUsing the "
+            "documents, explain {matter.m}. Name the document that you use.",
+            None,
+        ),
+        (
+            "Text: " + PASSAGE + "\n\nTrue or false: the text is about {matter}. Give a reason.",
+            None,
+        ),
         (PASSAGE + "\n\nAccording to this, what happened first, and what happened then?", None),
         ("What is the first sentence of this text about?\n\n" + PASSAGE, None),
-        ("Tell me about {matter.m}.",
-            "Use only this knowledge, and say so if it is not enough:\n" + PASSAGE),
+        (
+            "Tell me about {matter.m}.",
+            "Use only this knowledge, and say so if it is not enough:\n" + PASSAGE,
+        ),
         ("How does the following text explain {matter.m}? Quote it.\n\n" + PASSAGE, None),
     )
-)  # fmt: skip
+)

@@ -19,7 +19,8 @@ from sapwood_export.distill.seeds_text import DIALOGUE, QUESTIONS, WRITING
 from sapwood_export.distill.seeds_tools import draw_tool_seed
 from sapwood_export.distill.seeds_words import WORDS
 
-FREE = "free"  # the person's turns, too, are the target's: sampled from the template with nothing in it
+# The person's turns are the target's, too: sampled from its chat template with nothing in it.
+FREE = "free"
 
 # Conversations of each category in a shard.
 MIX: dict[str, int] = {

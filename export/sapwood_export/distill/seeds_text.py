@@ -18,21 +18,33 @@ WRITING = (
     Template("Write a story set in {setting}. It should begin with a lost {thing}.", _REWRITE),
     Template("Write a poem about {idea} and {season}.", _REWRITE),
     Template("Compose {2-4} haiku about a {animal}."),
-    Template("Write a {tone} letter from {person.a}, a {job}, to the city council about {issue}.", _REWRITE),
+    Template(
+        "Write a {tone} letter from {person.a}, a {job}, to the city council about {issue}.",
+        _REWRITE,
+    ),
     Template("Draft an e-mail to {person} inviting them to {event} on {weekday}.", _REWRITE),
     Template("Write an e-mail in a {tone} tone to postpone {event} to {month}.", _REWRITE),
     Template("Write a product description for {product}, in about {60-150} words.", _REWRITE),
     Template("Write a review of {product} by a customer who is {feeling}.", _REWRITE),
     Template("Describe {setting} in {season}, using all five senses.", _REWRITE),
     Template("Write an essay of {3-5} paragraphs on {issue}.", _REWRITE),
-    Template("Write an opinion piece in a {tone} tone: what should change about {issue}?", _REWRITE),
-    Template("Write the opening paragraph of a novel about a {job} who finds a {thing}.", (
-        "Continue with the next paragraph.", "Who else could appear in this story?", *_REWRITE)),
+    Template(
+        "Write an opinion piece in a {tone} tone: what should change about {issue}?", _REWRITE
+    ),
+    Template(
+        "Write the opening paragraph of a novel about a {job} who finds a {thing}.",
+        ("Continue with the next paragraph.", "Who else could appear in this story?", *_REWRITE),
+    ),
     Template("Write a dialogue between a {job} and a {job} who disagree about {issue}.", _REWRITE),
     Template("Write a speech of two minutes for {event} in a {tone} tone.", _REWRITE),
-    Template("Write a recipe for {food} for {2-8} people.", (
-        "How can I make it without an oven?", "What can I serve with it?", "Make it vegetarian.")),
-    Template("Write a short guide for visitors to {place}: what to see, what to eat, what to avoid.", _REWRITE),
+    Template(
+        "Write a recipe for {food} for {2-8} people.",
+        ("How can I make it without an oven?", "What can I serve with it?", "Make it vegetarian."),
+    ),
+    Template(
+        "Write a short guide for visitors to {place}: what to see, what to eat, what to avoid.",
+        _REWRITE,
+    ),
     Template("Write a fable about a {animal.a} and a {animal.b} that teaches {idea}.", _REWRITE),
     Template("Write a diary entry of a {job} on a {feeling} day in {season}.", _REWRITE),
     Template("Write song lyrics about {place} with two verses and a chorus.", _REWRITE),
@@ -40,14 +52,18 @@ WRITING = (
     Template("Write a cover letter for {person}, who wants to work as a {job}.", _REWRITE),
     Template("Invent {3-6} names for a shop that sells {food}, and say why each of them fits."),
     Template("Write a {tone} toast for {person.a}, who likes {hobby} and {hobby}.", _REWRITE),
-    Template("Write a scene of a play: {person.a} tells {person.b} that the {thing} is gone.", _REWRITE),
+    Template(
+        "Write a scene of a play: {person.a} tells {person.b} that the {thing} is gone.", _REWRITE
+    ),
     Template("Write a news report about an unexpected {animal} at {event} in {place}.", _REWRITE),
     Template("Describe a {thing} without naming it."),
     Template("Write a bedtime story for {audience} in which a {animal} learns {hobby}.", _REWRITE),
     Template("Write an apology from a {job} to {person} for losing a {thing}.", _REWRITE),
     Template("Write a manual in {4-8} steps: how to take care of a {thing}.", _REWRITE),
-    Template("Give me an outline for a talk about {subject}.", ("Write the introduction.", *_REWRITE)),
-)  # fmt: skip
+    Template(
+        "Give me an outline for a talk about {subject}.", ("Write the introduction.", *_REWRITE)
+    ),
+)
 
 _MORE = (
     "Can you give an example?",
@@ -119,12 +135,21 @@ _TALK = (
 )
 
 DIALOGUE = (
-    Template("You are a {job} in {place}. I am a visitor. Greet me and tell me about your day.", _PLAY),
-    Template("Pretend to be a {animal} that can talk. I will ask you questions. How are you?", _PLAY),
+    Template(
+        "You are a {job} in {place}. I am a visitor. Greet me and tell me about your day.", _PLAY
+    ),
+    Template(
+        "Pretend to be a {animal} that can talk. I will ask you questions. How are you?", _PLAY
+    ),
     Template("Let us play: you are {person}, a {feeling} {job}. Why are you {feeling}?", _PLAY),
     Template("Imagine you are a {thing} in {setting}. Tell me what you see.", _PLAY),
-    Template("I would like to interview you as if you were a {job} during {history}. Are you ready?", _PLAY),
-    Template("Hello! How are you today?", ("What can you help me with?", "I feel {feeling}.", *_TALK)),
+    Template(
+        "I would like to interview you as if you were a {job} during {history}. Are you ready?",
+        _PLAY,
+    ),
+    Template(
+        "Hello! How are you today?", ("What can you help me with?", "I feel {feeling}.", *_TALK)
+    ),
     Template("Hi, my name is {person} and I live in {place}. What can we talk about?", _TALK),
     Template("I feel {feeling} because of {event}. What can I do?", _TALK),
     Template("My friend {person.a} is {feeling}. How can I help?", _TALK),
@@ -135,20 +160,36 @@ DIALOGUE = (
     Template("My {thing} is broken. What now?", _TALK),
     Template("I cannot decide between becoming a {job} and a {job}. Help me to decide.", _TALK),
     Template("How do I tell {person} that I cannot come to {event}?", _TALK),
-    Template("Tell me a joke about a {job} and a {animal}.", ("Another one, please.", "Why is that funny?")),
+    Template(
+        "Tell me a joke about a {job} and a {animal}.",
+        ("Another one, please.", "Why is that funny?"),
+    ),
     Template("Tell me something interesting about {subject}.", (*_TALK, "Something else, please.")),
-    Template("Ask me {3-6} questions to find out which hobby suits me.", (
-        "I like being outside, and I am patient.", "I prefer to be alone.", "What do you suggest?")),
+    Template(
+        "Ask me {3-6} questions to find out which hobby suits me.",
+        (
+            "I like being outside, and I am patient.",
+            "I prefer to be alone.",
+            "What do you suggest?",
+        ),
+    ),
     Template("What is a good present for {audience} who likes {hobby}?", _TALK),
     Template("I have a question about {subject}.", ("What should a beginner know?", *_MORE)),
     Template("I cannot sleep before {event}. Do you have any tips?", _TALK),
     Template("{person.a} and I argue about {issue}. How can we talk about it calmly?", _TALK),
-    Template("Good evening! I would like to book a table for {2-12} people on {weekday}.", (
-        "Do you have anything without meat?", "At {6-9} o'clock, please.", "Thank you, goodbye!"),
-        system="You are the receptionist of a restaurant that is known for its {food}."),
-    Template("Which {thing} do you recommend for {audience}?", _TALK,
-        system="You are a helpful shop assistant. Answer in a {tone} tone."),
-    Template("My order from {month} has not arrived.", (
-        "The number is {10000-99999}.", "Can I have my money back?", "Thank you for your help."),
-        system="You answer the customers of a shop that sells {product}. Be brief and polite."),
-)  # fmt: skip
+    Template(
+        "Good evening! I would like to book a table for {2-12} people on {weekday}.",
+        ("Do you have anything without meat?", "At {6-9} o'clock, please.", "Thank you, goodbye!"),
+        system="You are the receptionist of a restaurant that is known for its {food}.",
+    ),
+    Template(
+        "Which {thing} do you recommend for {audience}?",
+        _TALK,
+        system="You are a helpful shop assistant. Answer in a {tone} tone.",
+    ),
+    Template(
+        "My order from {month} has not arrived.",
+        ("The number is {10000-99999}.", "Can I have my money back?", "Thank you for your help."),
+        system="You answer the customers of a shop that sells {product}. Be brief and polite.",
+    ),
+)

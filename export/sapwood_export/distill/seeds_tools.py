@@ -133,12 +133,14 @@ _EXTRACTION = (
         ("Add the hobby.", "Write the same as XML."),
     ),
     Template(
-        "Turn this list into a JSON array of objects with `item` and `price`: {thing} {2-90} euros; "
+        "Turn this list into a JSON array of objects with `item` and `price`: {thing} {2-90} "
+        "euros; "
         "{thing} {2-90} euros; {thing} {2-90} euros.",
         ("Sort it by price.", "What do they cost together?"),
     ),
     Template(
-        "Write a JSON object that describes a {color} {thing}: name, colour, weight in grams, price.",
+        "Write a JSON object that describes a {color} {thing}: name, colour, weight in grams, "
+        "price.",
         ("Now two more of them, in an array.", "Write a JSON schema for it."),
     ),
     Template(

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 import typer
 
-from sapwood.cli import chat, doctor, export, generate, inspect, ngram, tune, verify
+from sapwood.cli import chat, distill, doctor, export, generate, inspect, ngram, tune, verify
 from sapwood.cli.bench import app as bench_app
 from sapwood.errors import SapwoodError
 
@@ -39,6 +39,7 @@ app.command("export", epilog=export.EXAMPLE)(export.export)
 app.command("generate", epilog=generate.EXAMPLE)(generate.generate)
 app.command("chat", epilog=chat.EXAMPLE)(chat.chat)
 app.command("inspect", epilog=inspect.EXAMPLE)(inspect.inspect)
+app.command("distill", epilog=distill.EXAMPLE)(distill.distill)
 app.command("tune", epilog=tune.EXAMPLE)(tune.tune)
 app.command("verify", epilog=verify.EXAMPLE)(verify.verify)
 app.command("doctor", epilog=doctor.EXAMPLE)(doctor.doctor)

@@ -1,0 +1,197 @@
+"""``sapwood distill``: a draft for a target, made from the target alone."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from sapwood.cli.common import JsonOption, messages_console, output_console, print_json
+from sapwood.errors import SapwoodError
+
+if TYPE_CHECKING:
+    from sapwood_export.distill.data import DataProgress
+
+EXAMPLE = "Example:  sapwood distill --target bundles/smollm2 --out drafts/smollm2 --minutes 240"
+
+DATA_SHARE = 0.4  # of the minutes, at most; training has the rest
+_LINE_SECONDS = 30.0  # between two lines of progress where there is no terminal
+
+
+class Kind(str, Enum):
+    """What is trained."""
+
+    head = "head"
+    parallel_heads = "parallel_heads"
+
+
+def distill(
+    out: Annotated[Path, typer.Option("--out", "-o", help="The draft folder to write.")],
+    target: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SOURCE",
+            help="A bundle, or what `sapwood export` takes: that is exported first. Without it: "
+            "the default bundle of scripts/run.",
+            show_default=False,
+        ),
+    ] = None,
+    minutes: Annotated[
+        float, typer.Option(min=0.01, help="For this run. At most 40 % of it goes into data.")
+    ] = 180.0,
+    tokens: Annotated[
+        int, typer.Option(min=1, help="Tokens of data that the target writes, all runs together.")
+    ] = 2_500_000,
+    kind: Annotated[
+        Kind, typer.Option(help="head: one layer, a token a pass. parallel_heads: several at once.")
+    ] = Kind.head,
+    work: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where data and checkpoints are kept between runs. Without it: OUT.work.",
+            show_default=False,
+        ),
+    ] = None,
+    disk: Annotated[
+        float, typer.Option(min=0.001, help="GB that the data may take at most.")
+    ] = 15.0,
+    memory: Annotated[
+        float, typer.Option(min=0.001, help="GB for the conversations that are written at once.")
+    ] = 3.0,
+    seed: Annotated[int, typer.Option(min=0, help="Of the data and of the training.")] = 0,
+    threads: Annotated[
+        int | None,
+        typer.Option(min=1, max=64, help="Without it: one for each core.", show_default=False),
+    ] = None,
+    data_only: Annotated[
+        bool, typer.Option("--data-only", help="Write the data and stop: needs no torch.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Train a small draft that guesses what the target says next, from what the target writes.
+
+    The target holds conversations with itself; a small head learns from its hidden states. A run
+    that was stopped, by Ctrl-C or by its minutes, goes on where it was: run the same command again.
+    The answers of the target never change, whatever the draft guesses.
+    """
+    from sapwood_export.distill.data import DataOptions, make_data
+
+    if not data_only and importlib.util.find_spec("torch") is None:
+        raise SapwoodError(
+            "distill: training needs torch; pip install 'sapwood[onnx]', or use --data-only"
+        )
+    begun = time.monotonic()
+    work = work or out.with_name(out.name + ".work")
+    with _progress() as show:
+        bundle = _bundle_of(target, work, show)
+        options = DataOptions(
+            tokens=tokens,
+            seed=seed,
+            threads=threads,
+            disk_bytes=int(disk * 1e9),
+            memory_bytes=int(memory * 1e9),
+        )
+        share = 1.0 if data_only else DATA_SHARE
+        data_until = begun + 60 * minutes * share
+        data = make_data(
+            bundle,
+            work / "data",
+            options,
+            lambda now: show(_data_line(now), now.tokens / now.goal),
+            lambda: time.monotonic() >= data_until,
+        )
+        if data["shards"] == 0:
+            raise SapwoodError(
+                f"{work / 'data'}: no conversation was finished in time; give more --minutes"
+            )
+        training = None
+        if not data_only:
+            left = max(minutes - (time.monotonic() - begun) / 60, 0.01)
+            training = _train(bundle, work, out, kind, left, seed, show)
+    if as_json:
+        print_json(
+            {
+                "out": None if data_only else str(out),
+                "work": str(work),
+                "seconds": time.monotonic() - begun,
+                "data": data,
+                "training": training,
+            }
+        )
+        return
+    console = output_console()
+    mix = ", ".join(f"{name} {part['tokens']:,}" for name, part in data["mix"].items())
+    console.print(f"data: {data['tokens']:,} tokens ({mix})", markup=False, soft_wrap=True)
+    console.print(str(work / "data" if data_only else out), markup=False, soft_wrap=True)
+
+
+_Show = Callable[[str, float], None]  # what is done, and which share of it
+
+
+def _train(
+    bundle: Path, work: Path, out: Path, kind: Kind, minutes: float, seed: int, show: _Show
+) -> dict[str, Any]:
+    from sapwood_export.distill.train import TrainingOptions, train
+
+    options = TrainingOptions(kind=kind.value, minutes=minutes, seed=seed)
+    begun = time.monotonic()
+
+    def report(line: str) -> None:
+        show(line, min(1.0, (time.monotonic() - begun) / (60 * minutes)))
+
+    checkpoints = work / f"checkpoints-{kind.value}"
+    return train(bundle, work / "data", checkpoints, out, options, report)
+
+
+def _bundle_of(target: str | None, work: Path, show: _Show) -> Path:
+    """The target's bundle: the one named, or an export of what was named, kept in ``work``."""
+    from sapwood.manifest import MANIFEST
+    from sapwood.paths import resolve_bundle
+
+    if target is None or (Path(target) / MANIFEST).is_file():
+        return resolve_bundle(target)
+    from sapwood_export.command import export
+
+    bundle = work / "target"
+    if not (bundle / MANIFEST).is_file():
+        export(target, bundle, progress=lambda what, done, total: show(what, done / max(total, 1)))
+    return bundle
+
+
+def _data_line(now: DataProgress) -> str:
+    return (
+        f"data: {now.tokens:,} of {now.goal:,} tokens, {now.shards} shards, "
+        f"{now.tokens_per_second:,.0f} tokens/s"
+    )
+
+
+@contextmanager
+def _progress() -> Iterator[_Show]:
+    """A bar on a terminal; elsewhere a line every half a minute."""
+    if not sys.stderr.isatty():
+        last = [-_LINE_SECONDS]
+
+        def print_line(line: str, _share: float) -> None:
+            if time.monotonic() - last[0] >= _LINE_SECONDS:
+                last[0] = time.monotonic()
+                print(line, file=sys.stderr, flush=True)
+
+        yield print_line
+        return
+    with Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TimeElapsedColumn(),
+        console=messages_console(),
+        transient=True,
+    ) as progress:
+        task = progress.add_task("", total=1.0)
+        yield lambda line, share: progress.update(task, description=line, completed=share)

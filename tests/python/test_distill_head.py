@@ -38,9 +38,7 @@ VARIANTS = {
     "llama": SPEC,
     "qwen2": replace(SPEC, family="qwen2", qkv_bias=True),
     "qwen3": replace(SPEC, family="qwen3", qk_norm=True),
-    "gemma3": replace(
-        SPEC, family="gemma3", qk_norm=True, post_norms=True, activation="gelu_tanh"
-    ),
+    "gemma3": replace(SPEC, family="gemma3", qk_norm=True, post_norms=True, activation="gelu_tanh"),
 }
 
 Weights = dict[str, torch.Tensor]

@@ -52,9 +52,9 @@ def card(name: str, weights: DraftWeights, record: dict[str, Any]) -> str:
 
 def _mix(data: dict[str, Any]) -> list[str]:
     """The data's mix by category, where data.json has it."""
-    categories = data.get("mix")
-    if not isinstance(categories, dict):
+    mix = data.get("mix")
+    if not isinstance(mix, dict):
         return []
-    lines = ["| data | tokens |", "|---|---|"]
-    lines += [f"| {category} | {count:,} |" for category, count in categories.items()]
+    lines = ["| data | texts | tokens |", "|---|---|---|"]
+    lines += [f"| {name} | {part['texts']:,} | {part['tokens']:,} |" for name, part in mix.items()]
     return [*lines, ""]

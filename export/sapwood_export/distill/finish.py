@@ -16,12 +16,20 @@ from sapwood_export.distill.card import card
 from sapwood_export.distill.draft_folder import DraftFormats, DraftWeights, write_draft
 from sapwood_export.distill.drafts import lowered
 from sapwood_export.distill.evaluate import Comparison, batches_of, compare, figures
+from sapwood_export.distill.initialise import read_head
 from sapwood_export.distill.shards import read_data_file
 from sapwood_export.distill.training import Training
 from sapwood_export.distill.uncertainty import (
     expected_calibration_error,
     fit_uncertainty,
     predicted_rejection,
+)
+from sapwood_export.distill.vocabulary import (
+    SubsetChoice,
+    best_size,
+    measured_cost,
+    most_frequent,
+    weigh_sizes,
 )
 from sapwood_export.distill.windows import Batch
 from sapwood_export.quantize.formats import linear_format
@@ -37,12 +45,13 @@ def finish(training: Training, out: Path, formats: DraftFormats | None = None) -
     The uncertainty network is fitted to the packed weights, which are what runs.
     """
     formats = formats or DraftFormats()
+    choices, ids = choose_subset(training)
     plain = {name: tensor.detach() for name, tensor in training.weights.items()}
+    plain["head"] = read_head(training.bundle, training.spec)[ids]
     packed = dequantised(plain, formats)
-    unpacked_figures = figures(_compare(training, plain, training.held_out(), _HELD_OUT_ROWS))
-    held_out = _compare(training, packed, training.held_out(), _HELD_OUT_ROWS)
-    by_depth = figures(held_out)
-    seen = _compare(training, packed, training.batches(), _UNCERTAINTY_ROWS)
+    unpacked = compare_with_target(training, plain, ids, training.held_out(), _HELD_OUT_ROWS)
+    held_out = compare_with_target(training, packed, ids, training.held_out(), _HELD_OUT_ROWS)
+    seen = compare_with_target(training, packed, ids, training.batches(), _UNCERTAINTY_ROWS)
     tensors = fit_uncertainty(*_states_and_rejection(seen), seed=training.options.seed)
     states, rejection = _states_and_rejection(held_out)
     error = expected_calibration_error(predicted_rejection(tensors, states), rejection)
@@ -53,10 +62,10 @@ def finish(training: Training, out: Path, formats: DraftFormats | None = None) -
         "minutes": round(training.minutes, 1),
         "options": asdict(training.options),
         "data": read_data_file(training.data),
-        "subset_sizes": training.choices,
+        "subset_sizes": [asdict(choice) for choice in choices],
         "held_out": {
-            "by_depth": [asdict(depth) for depth in by_depth],
-            "before_packing": [asdict(depth) for depth in unpacked_figures],
+            "by_depth": [asdict(depth) for depth in figures(held_out)],
+            "before_packing": [asdict(depth) for depth in figures(unpacked)],
             "uncertainty_calibration_error": round(error, 4),
         },
     }
@@ -64,11 +73,19 @@ def finish(training: Training, out: Path, formats: DraftFormats | None = None) -
     weights = DraftWeights(
         kind=training.options.kind,
         feature_layers=training.feature_layers,
-        vocabulary_ids=training.vocabulary_ids.numpy().astype(np.int32),
+        vocabulary_ids=ids.numpy().astype(np.int32),
         tensors={name: tensor.numpy() for name, tensor in (plain | tensors).items()},
     )
     write_draft(out, training.bundle, name, weights, formats, record, card(name, weights, record))
     return record
+
+
+def choose_subset(training: Training) -> tuple[list[SubsetChoice], Tensor]:
+    """The sizes that were weighed, and the ids of the best, or of the size asked for."""
+    counts, size = training.token_counts(), training.options.subset
+    choices = weigh_sizes(training.spec, counts, measured_cost)
+    size = min(size or best_size(choices), training.spec.vocabulary_size)
+    return choices, torch.from_numpy(most_frequent(counts, size)).to(torch.int64)
 
 
 def dequantised(weights: dict[str, Tensor], formats: DraftFormats) -> dict[str, Tensor]:
@@ -81,10 +98,17 @@ def dequantised(weights: dict[str, Tensor], formats: DraftFormats) -> dict[str, 
     return result
 
 
-def _compare(
-    training: Training, weights: dict[str, Tensor], batches: Iterable[Batch], rows: int
+def compare_with_target(
+    training: Training,
+    weights: dict[str, Tensor],
+    vocabulary_ids: Tensor,
+    batches: Iterable[Batch],
+    rows: int,
 ) -> list[list[Comparison]]:
-    """Batches of about so many rows, compared with the target side by side."""
+    """Batches of about so many rows, compared with the target side by side.
+
+    ``weights`` have the rows of "head" that ``vocabulary_ids`` names.
+    """
     options = training.options
     used = lowered(weights, training.precision)
 
@@ -93,7 +117,7 @@ def _compare(
             options.kind,
             training.spec,
             used,
-            training.vocabulary_ids,
+            vocabulary_ids,
             training.target,
             batch,
             options.depths,

@@ -34,12 +34,15 @@ def read_tensor(bundle: Path, name: str) -> Tensor:
     return torch.from_numpy(read_dequantized(bundle, name))
 
 
-def initial_weights(
-    bundle: Path, spec: ModelSpec, feature_count: int, head_rows: Tensor
-) -> Weights:
-    """A head that reads the highest of its features through the target's last layer and head.
+def read_head(bundle: Path, spec: ModelSpec) -> Tensor:
+    """The target's head, float32 [vocabulary, h]."""
+    return read_tensor(bundle, "embedding" if spec.tied_head else "head")
 
-    ``head_rows`` [subset, h] are the target's. ``fit_inputs`` makes more of fuse and input.
+
+def initial_weights(bundle: Path, spec: ModelSpec, feature_count: int) -> Weights:
+    """A draft that reads the highest of its features through the target's last layer and norm.
+
+    ``fit_inputs`` makes more of fuse and input.
     """
     h = spec.hidden_size
     last = f"layers.{spec.layers - 1}."
@@ -49,7 +52,6 @@ def initial_weights(
     weights["embedding_norm"] = torch.ones(h)
     weights["feature_norm"] = torch.ones(h)
     weights["output_norm"] = read_tensor(bundle, "final_norm")
-    weights["head"] = head_rows.clone()
     return weights
 
 

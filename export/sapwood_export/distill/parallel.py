@@ -22,7 +22,7 @@ def initial_parallel(weights: dict[str, Tensor], heads: int) -> dict[str, Tensor
     """Of a head's initial weights those that parallel heads have, and their own, which add
     nothing yet."""
     h = weights["output_norm"].shape[0]
-    kept = ("fuse", "input", "embedding_norm", "feature_norm", "output_norm", "head")
+    kept = ("fuse", "input", "embedding_norm", "feature_norm", "output_norm")
     own = {f"{PARALLEL}{number}": torch.zeros(h, h) for number in range(heads)}
     return {name: weights[name] for name in kept} | own
 

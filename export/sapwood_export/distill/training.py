@@ -11,25 +11,29 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from sapwood.errors import SapwoodError
-from sapwood_export.bundle import read_manifest, read_spec
+from sapwood_export.bundle import read_spec
 from sapwood_export.distill.draft_folder import HEAD, KINDS
 from sapwood_export.distill.drafts import foretell, lowered
 from sapwood_export.distill.evaluate import TargetOutput
-from sapwood_export.distill.initialise import fit_inputs, initial_weights, read_tensor
+from sapwood_export.distill.initialise import (
+    fit_inputs,
+    initial_weights,
+    read_head,
+    read_tensor,
+)
 from sapwood_export.distill.losses import soft_cross_entropy
 from sapwood_export.distill.optimiser import Optimiser, learning_rate_share
 from sapwood_export.distill.parallel import initial_parallel
 from sapwood_export.distill.shards import kept_layers, open_shard, shard_names
 from sapwood_export.distill.vocabulary import (
-    best_size,
-    measured_cost,
     most_frequent,
     token_counts,
-    weigh_sizes,
 )
 from sapwood_export.distill.windows import (
     Assembler,
@@ -56,21 +60,23 @@ class TrainingOptions:
     The run ends after ``minutes``, or once all runs together have seen ``tokens``, whichever is
     first. The last ``DECAY_SHARE`` of the run lets the learning rate fall to zero; a later run goes
     on from before that.
+
+    The head matrix stays the target's own. That saves a third of the backward pass, and lets the
+    vocabulary of the finished draft be another than the one that the loss runs over.
     """
 
     kind: str = HEAD
     minutes: float | None = None
     tokens: int | None = None
     seed: int = 0
-    subset: int | None = None  # entries of the vocabulary; None: by measured cost and coverage
+    subset: int | None = None  # entries of the draft's vocabulary; None: by cost and coverage
+    label_subset: int = 4096  # entries that the loss runs over
     depths: int = 3  # unrolled steps, or parallel heads
-    unrolled_every: int = 2  # one batch in so many is unrolled; the others train depth 1
+    unrolled_every: int = 3  # one batch in so many is unrolled; the others train depth 1
     window: int = 512  # rows
-    windows: int = 8  # a batch
-    muon_rate: float = 2e-3
-    adam_rate: float = 1e-3
+    windows: int = 4  # a batch
+    rate: float = 4e-4  # AdamW's
     precision: str = "bfloat16"  # of matrix products
-    train_head: bool = False
     workers: int = field(default_factory=lambda: os.cpu_count() or 1)  # threads that train
 
     def check(self) -> None:
@@ -79,7 +85,7 @@ class TrainingOptions:
             raise SapwoodError(f"unknown kind of draft '{self.kind}'; known are {', '.join(KINDS)}")
         if self.minutes is None and self.tokens is None:
             raise SapwoodError("how long to train is not said: give minutes or tokens")
-        for name in ("minutes", "tokens", "subset", "depths", "windows"):
+        for name in ("minutes", "tokens", "subset", "label_subset", "depths", "windows"):
             value = getattr(self, name)
             if value is not None and value <= 0:
                 raise SapwoodError(f"{name} is {value}, must be positive")
@@ -106,15 +112,14 @@ class Training:
         self.bundle, self.data, self.options = bundle, data, options
         self.spec = read_spec(bundle)
         self.layers = kept_layers(data)
-        tensors = read_manifest(bundle)["target"]["tensors"]
-        self.embedding = read_tensor(bundle, "embedding")
-        head = read_tensor(bundle, "head") if "head" in tensors else self.embedding
         self.precision: torch.dtype = getattr(torch, options.precision)
         self.target = TargetOutput(
-            read_tensor(bundle, "final_norm"), head.to(self.precision), self.spec.norm_epsilon
+            read_tensor(bundle, "final_norm"),
+            read_head(bundle, self.spec).to(self.precision),
+            self.spec.norm_epsilon,
         )
         self.assembler = Assembler(
-            embedding=self.embedding,
+            embedding=read_tensor(bundle, "embedding"),
             embedding_scale=self.spec.embedding_scale,
             inverse_frequencies=read_tensor(bundle, "rope.global"),
             features=tuple(range(len(self.feature_layers))),
@@ -129,8 +134,6 @@ class Training:
         self.steps = 0
         self.minutes = 0.0
         self.weights: dict[str, Tensor] = {}
-        self.vocabulary_ids = torch.empty(0, dtype=torch.int64)
-        self.choices: list[dict[str, Any]] = []  # sizes of the subset that were considered
 
     @property
     def feature_layers(self) -> tuple[int, ...]:
@@ -138,20 +141,7 @@ class Training:
 
     def begin(self) -> None:
         """The weights before the first step."""
-        counts = token_counts(
-            (open_shard(self.data, name).tokens for name in shard_names(self.data)),
-            self.spec.vocabulary_size,
-        )
-        size = self.options.subset
-        if size is None:
-            choices = weigh_sizes(self.spec, counts, measured_cost)
-            self.choices = [asdict(choice) for choice in choices]
-            size = best_size(choices)
-        size = min(size, self.spec.vocabulary_size)
-        self._use_subset(torch.from_numpy(most_frequent(counts, size)).to(torch.int64))
-        weights = initial_weights(
-            self.bundle, self.spec, len(self.feature_layers), self.target_head_rows()
-        )
+        weights = initial_weights(self.bundle, self.spec, len(self.feature_layers))
         sampler = Sampler(self.data, self.options.window, self.options.seed)
         drawn = (sampler.draw(self.options.windows) for _ in range(_FIT_BATCHES))
         fit_inputs(weights, map(self.assembler.batch, drawn), self.spec.norm_epsilon)
@@ -159,17 +149,16 @@ class Training:
             weights = initial_parallel(weights, self.options.depths)
         self._use_weights(weights)
 
-    def target_head_rows(self) -> Tensor:
-        """The target's head over the subset, float32 [subset, h]."""
-        return self.target.head[self.vocabulary_ids].float()
+    def token_counts(self) -> NDArray[np.int64]:
+        """How often each token occurs in the data there is by now."""
+        texts = (open_shard(self.data, name).tokens for name in shard_names(self.data))
+        return token_counts(texts, self.spec.vocabulary_size)
 
     def state(self) -> dict[str, Any]:
         """A checkpoint's content."""
         return {
             "kind": self.options.kind,
             "weights": {name: tensor.detach() for name, tensor in self.weights.items()},
-            "vocabulary_ids": self.vocabulary_ids,
-            "choices": self.choices,
             "optimiser": self._optimiser.state(),
             "sampler": asdict(self.sampler.state()),
             "seed": self.options.seed,
@@ -186,12 +175,10 @@ class Training:
                 f"'{self.options.kind}'; use another folder for it"
             )
         self.options = replace(self.options, seed=state["seed"])
-        self._use_subset(state["vocabulary_ids"])
         self._use_weights(state["weights"])
         self._optimiser.restore(state["optimiser"])
         self.sampler = Sampler(self.data, self.options.window, self.options.seed)
         self.sampler.restore(SamplerState(**state["sampler"]))
-        self.choices = state["choices"]
         self.steps, self.tokens = state["steps"], state["tokens"]
         self.minutes = state["minutes"]
 
@@ -208,7 +195,7 @@ class Training:
                 save(self.state())
                 saved = now
             decaying = decay > 0
-            recent.append(self._step(decay))
+            recent.append(self.step(decay))
             self.minutes = minutes_before + (time.monotonic() - begin) / 60
             if now - reported > REPORT_SECONDS:
                 speed = (self.tokens - tokens_before) / (now - begin)
@@ -240,8 +227,11 @@ class Training:
             done = max(done, (self.tokens - tokens_before) / left if left > 0 else 1.0)
         return done
 
-    def _step(self, decay: float) -> float:
-        """One batch; returns the share of rows whose most probable token is the target's."""
+    def step(self, decay: float = 0.0) -> float:
+        """One batch, when so much of the decay is over.
+
+        Returns the share of rows whose most probable token is the target's.
+        """
         drawn = self.sampler.draw(self.options.windows)
         workers = min(self.options.workers, len(drawn))
         parts = [drawn[worker::workers] for worker in range(workers)]
@@ -252,7 +242,7 @@ class Training:
                 weight.grad = sum(  # type: ignore[assignment]
                     part.gradients[index] * (part.rows / rows) for part in done if part.rows
                 )
-            self._optimiser.step(learning_rate_share(self.steps, decay), self.workers)
+            self._optimiser.step(learning_rate_share(self.steps, decay))
         self.steps += 1
         self.tokens += rows
         return sum(part.same_top for part in done) / max(1, rows)
@@ -275,7 +265,7 @@ class Training:
                 continue
             loss, agreement = soft_cross_entropy(
                 foretold.states.to(self.precision),
-                weights["head"],
+                self._label_head,
                 self.target.states(final[foretold.label_rows]),
                 self._label_head,
             )
@@ -287,18 +277,9 @@ class Training:
         )
         return _Gradients(gradients, rows, same_top)
 
-    def _use_subset(self, vocabulary_ids: Tensor) -> None:
-        self.vocabulary_ids = vocabulary_ids
-        self._label_head = self.target.head[vocabulary_ids]
-
     def _use_weights(self, weights: dict[str, Tensor]) -> None:
-        self.weights = {name: tensor.clone() for name, tensor in weights.items()}
-        trained = {
-            name: tensor.requires_grad_()
-            for name, tensor in self.weights.items()
-            if name != "head" or self.options.train_head
-        }
-        self._trained = list(trained.values())
-        self._optimiser = Optimiser(
-            trained, muon_rate=self.options.muon_rate, adam_rate=self.options.adam_rate
-        )
+        self.weights = {name: tensor.clone().requires_grad_() for name, tensor in weights.items()}
+        self._trained = list(self.weights.values())
+        self._optimiser = Optimiser(self._trained, self.options.rate)
+        ids = most_frequent(self.token_counts(), self.options.label_subset)
+        self._label_head = self.target.head[torch.from_numpy(ids).to(torch.int64)]

@@ -12,9 +12,9 @@ from torch import Tensor
 from torch.nn import functional
 
 UNITS = 32
-_EPOCHS = 12
+_STEPS = 1500
 _BATCH = 512
-_RATE = 2e-3
+_RATE = 5e-3
 _BINS = 15
 
 
@@ -31,13 +31,12 @@ def fit_uncertainty(
     h = states.shape[1]
     w1 = (torch.randn(units, h, generator=generator) / h**0.5).requires_grad_()
     b1 = torch.zeros(units, requires_grad=True)
-    w2 = torch.zeros(units, requires_grad=True)
+    w2 = (torch.randn(units, generator=generator) / units**0.5).requires_grad_()
     b2 = torch.logit(rejection.mean().clamp(0.01, 0.99)).reshape(1).requires_grad_()
     optimiser = torch.optim.AdamW([w1, b1, w2, b2], lr=_RATE, weight_decay=0.01)
-    steps = _EPOCHS * max(1, len(x) // _BATCH)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: 1 - step / steps)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: 1 - step / _STEPS)
     with torch.enable_grad():
-        for _ in range(steps):
+        for _ in range(_STEPS):
             rows = torch.randint(len(x), (_BATCH,), generator=generator)
             logits = torch.relu(x[rows] @ w1.T + b1) @ w2 + b2
             loss = functional.binary_cross_entropy_with_logits(logits, rejection[rows])

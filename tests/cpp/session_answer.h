@@ -13,10 +13,8 @@ namespace sapwood {
 
 using Text = std::vector<int32_t>;
 
-// All tokens that a session emits for a prompt; an error fails the test and ends the answer.
-inline Text answer(Session& session, const Text& prompt, const GenerateOptions& options) {
-  const Status started = session.start(prompt, options);
-  EXPECT_TRUE(started.ok()) << started.message();
+// All tokens that a session emits from here on; an error fails the test and ends the answer.
+inline Text rest_of_answer(Session& session) {
   Text text;
   for (;;) {
     const Result<std::span<const int32_t>> tokens = session.step();
@@ -24,6 +22,12 @@ inline Text answer(Session& session, const Text& prompt, const GenerateOptions& 
     if (!tokens.ok() || tokens.value().empty()) return text;
     text.insert(text.end(), tokens.value().begin(), tokens.value().end());
   }
+}
+
+inline Text answer(Session& session, const Text& prompt, const GenerateOptions& options) {
+  const Status started = session.start(prompt, options);
+  EXPECT_TRUE(started.ok()) << started.message();
+  return rest_of_answer(session);
 }
 
 }  // namespace sapwood

@@ -9,71 +9,12 @@
 #include <vector>
 
 #include "draft/ngram_drafter.h"
-#include "fake_model.h"
+#include "session_fixture.h"
 
 namespace sapwood {
 namespace {
 
-using Text = std::vector<int32_t>;
 constexpr std::array<Mode, 4> kModes = {Mode::kPlain, Mode::kChain, Mode::kFixed, Mode::kDynamic};
-
-// Rows that cost next to nothing beside a step's own time: dynamic trees grow large.
-CostCurve cheap_rows() {
-  return CostCurve::measured(std::array<int, 2>{1, 64}, std::array<double, 2>{1.0, 1.2});
-}
-
-struct Fixture {
-  explicit Fixture(FakeModel::Options model_options = {}, int context = 512, int nodes = 15) {
-    model = std::make_shared<FakeModel>(model_options);
-    SessionOptions options;
-    options.context_length = context;
-    options.max_tree_nodes = nodes;
-    options.cost_curve = cheap_rows();
-    options.learn_costs = false;
-    Result<std::unique_ptr<Session>> created = Session::create(model, std::move(options));
-    EXPECT_TRUE(created.ok()) << created.status().message();
-    session = std::move(created).value();
-  }
-
-  Text answer() {
-    Text text;
-    for (;;) {
-      const Result<std::span<const int32_t>> tokens = session->step();
-      EXPECT_TRUE(tokens.ok()) << tokens.status().message();
-      if (!tokens.ok() || tokens.value().empty()) return text;
-      text.insert(text.end(), tokens.value().begin(), tokens.value().end());
-    }
-  }
-  Text answer(const Text& prompt, const GenerateOptions& options) {
-    const Status started = session->start(prompt, options);
-    EXPECT_TRUE(started.ok()) << started.message();
-    return answer();
-  }
-
-  std::shared_ptr<FakeModel> model;
-  std::unique_ptr<Session> session;
-};
-
-// The definition of the answer: one token after another, with no cache and no engine.
-Text plain_answer(const FakeModel& model, const Text& prompt, const GenerateOptions& options,
-                  int context) {
-  Sampler sampler(model.spec().vocabulary_size);
-  EXPECT_TRUE(sampler.start(options.sampling, prompt).ok());
-  Text text = prompt;
-  Text emitted;
-  while (static_cast<int>(emitted.size()) < options.max_new_tokens &&
-         static_cast<int>(text.size()) < context) {
-    const int32_t token = sampler.choose(model.logits_after(text), emitted.size()).value();
-    sampler.push(token);
-    text.push_back(token);
-    emitted.push_back(token);
-    if (std::find(options.eos_token_ids.begin(), options.eos_token_ids.end(), token) !=
-        options.eos_token_ids.end()) {
-      break;
-    }
-  }
-  return emitted;
-}
 
 Text random_prompt(std::mt19937& random, int vocabulary, int longest) {
   Text prompt(1 + random() % longest);
@@ -108,7 +49,7 @@ TEST(Session, EveryModeGivesThePlainTextOfHundredsOfPrompts) {
     Text prompt = random_prompt(random, model.vocabulary, 60);
     if (static_cast<int>(prompt.size()) > context) prompt.resize(context);
 
-    Fixture fixture(model, context, static_cast<int>(random() % 32));
+    SessionFixture fixture(model, context, static_cast<int>(random() % 32));
     const Text expected = plain_answer(*fixture.model, prompt, options, context);
     SessionStats plain;
     for (const Mode mode : kModes) {
@@ -139,7 +80,7 @@ TEST(Session, EveryModeGivesThePlainTextOfHundredsOfPrompts) {
 }
 
 TEST(Session, SpeculationTakesFewerStepsThanTokens) {
-  Fixture fixture({.vocabulary = 12, .max_rows = 32, .habit = 6.f});
+  SessionFixture fixture({.vocabulary = 12, .max_rows = 32, .habit = 6.f});
   GenerateOptions options;
   options.max_new_tokens = 200;
   const Text prompt = {1, 2, 3, 4};
@@ -159,36 +100,6 @@ TEST(Session, SpeculationTakesFewerStepsThanTokens) {
     }
   }
 }
-
-// A drafter that knows the answer and offers it among wrong turns: every step accepts all of it.
-class Oracle final : public Drafter {
- public:
-  explicit Oracle(Text answer, bool wrong_first)
-      : answer_(std::move(answer)), wrong_(wrong_first) {}
-  const DrafterTraits& traits() const override { return traits_; }
-  Status start(std::span<const int32_t>, int) override {
-    at_ = 0;
-    return Status::okay();
-  }
-  void follow(std::span<const int32_t> tokens) override { at_ += tokens.size(); }
-  Status propose(const DraftRequest& request, DraftTree& tree) override {
-    int node = DraftTree::kRoot;
-    for (size_t i = at_; i < answer_.size() && tree.depth(node) < request.max_depth; ++i) {
-      const int32_t other = answer_[i] == 0 ? 1 : 0;
-      if (wrong_ && tree.size() + 2 <= request.max_nodes) tree.add(node, other, -1, -1, 0.1f);
-      if (tree.size() == request.max_nodes) break;
-      node = tree.add(node, answer_[i], -1, -1, 0.9f);
-    }
-    return Status::okay();
-  }
-
-  DrafterTraits traits_{.name = "oracle"};
-
- private:
-  Text answer_;
-  bool wrong_;
-  size_t at_ = 0;
-};
 
 TEST(Session, ACacheThatTheHostDoesNotTakeIsRefusedInALineThatSaysWhatToDo) {
   SessionOptions options;
@@ -290,7 +201,7 @@ TEST(Session, TheTokenLimitAndTheContextsEndClipTheDraft) {
 
 TEST(Session, ASharedPrefixIsNotComputedAgain) {
   std::mt19937 random(31);
-  Fixture fixture({.vocabulary = 30, .max_rows = 16});
+  SessionFixture fixture({.vocabulary = 30, .max_rows = 16});
   GenerateOptions options;
   options.max_new_tokens = 20;
   options.mode = Mode::kDynamic;
@@ -332,7 +243,7 @@ TEST(Session, LongPromptsComeInChunksOfWhatTheModelTakes) {
   GenerateOptions options;
   options.max_new_tokens = 5;
   for (const int max_rows : {1, 2, 7, 33, 99, 100}) {
-    Fixture fixture({.vocabulary = 20, .max_rows = max_rows});
+    SessionFixture fixture({.vocabulary = 20, .max_rows = max_rows});
     ASSERT_TRUE(fixture.session->start(prompt, options).ok());
     EXPECT_EQ(fixture.model->passes, (99 + max_rows - 1) / max_rows);
     EXPECT_EQ(fixture.answer(), plain_answer(*fixture.model, prompt, options, 512));
@@ -344,7 +255,7 @@ TEST(Session, CuttingTheAnswerInsideABlockIsAsIfItHadStoppedThere) {
   options.max_new_tokens = 60;
   options.mode = Mode::kDynamic;
   const Text prompt = {1, 2, 1, 2, 1};
-  Fixture fixture({.vocabulary = 6, .max_rows = 32, .habit = 6.f});
+  SessionFixture fixture({.vocabulary = 6, .max_rows = 32, .habit = 6.f});
   const Text whole = fixture.answer(prompt, options);
   for (int cut = 0; cut <= 60; cut += 7) {
     ASSERT_TRUE(fixture.session->start(prompt, options).ok());
@@ -366,124 +277,6 @@ TEST(Session, CuttingTheAnswerInsideABlockIsAsIfItHadStoppedThere) {
               static_cast<int>(prompt.size()) + cut - 1);
   }
   EXPECT_EQ(fixture.model->damaged_slots, 0);
-}
-
-TEST(Session, BadRequestsAreRefusedInOneLineAndChangeNothing) {
-  Fixture fixture({.vocabulary = 30}, 20);
-  GenerateOptions options;
-  options.max_new_tokens = 4;
-  const Text prompt = {1, 2, 3};
-  const Text answer = fixture.answer(prompt, options);
-  const auto refusal = [&](const Text& bad, const GenerateOptions& bad_options) {
-    const Status status = fixture.session->start(bad, bad_options);
-    EXPECT_EQ(status.code(), Code::kInvalidArgument);
-    EXPECT_EQ(status.message().find('\n'), std::string::npos);
-    return status.message();
-  };
-  EXPECT_NE(refusal({}, options).find("empty"), std::string::npos);
-  EXPECT_NE(refusal(Text(21, 1), options).find("21 tokens and the context holds 20"),
-            std::string::npos);
-  EXPECT_NE(refusal({1, 30}, options).find("token 1 of the prompt is 30"), std::string::npos);
-  EXPECT_NE(refusal({-1}, options).find("-1"), std::string::npos);
-  GenerateOptions bad = options;
-  bad.max_new_tokens = -1;
-  EXPECT_NE(refusal(prompt, bad).find("max-new-tokens"), std::string::npos);
-  bad = options;
-  bad.sampling.top_p = 2;
-  EXPECT_NE(refusal(prompt, bad).find("top-p"), std::string::npos);
-  bad = options;
-  bad.chain_length = -1;
-  refusal(prompt, bad);
-  EXPECT_EQ(fixture.session->stats().emitted_tokens, 4);
-  EXPECT_EQ(fixture.answer(prompt, options), answer);
-  EXPECT_EQ(fixture.session->stats().reused_prompt_tokens, 2);
-}
-
-TEST(Session, StepsBeforeAPromptAndImpossibleSessionsAreRefused) {
-  Fixture fixture;
-  EXPECT_EQ(fixture.session->step().status().code(), Code::kInvalidArgument);
-  EXPECT_FALSE(fixture.session->finish_at(0).ok());
-  EXPECT_FALSE(Session::create(nullptr, {}).ok());
-  const auto model = std::make_shared<FakeModel>(FakeModel::Options{.context_length = 100});
-  SessionOptions options;
-  options.context_length = 101;
-  EXPECT_NE(Session::create(model, std::move(options)).status().message().find("1 to 100"),
-            std::string::npos);
-  SessionOptions sampled;
-  sampled.context_length = 50;
-  auto oracle = std::make_unique<Oracle>(Text(), false);
-  oracle->traits_.deterministic = false;
-  sampled.drafter = std::move(oracle);
-  EXPECT_EQ(Session::create(model, std::move(sampled)).status().code(), Code::kUnsupported);
-}
-
-TEST(Session, AFailedPassLosesNoSlotAndTheNextPromptGoesOn) {
-  for (int failing = 0; failing < 12; ++failing) {
-    Fixture fixture({.vocabulary = 8, .max_rows = 8, .habit = 5.f});
-    GenerateOptions options;
-    options.max_new_tokens = 20;
-    const Text prompt(30, 3);
-    fixture.model->fail_pass = failing;
-    Status status = fixture.session->start(prompt, options);
-    while (status.ok()) {
-      const auto tokens = fixture.session->step();
-      status = tokens.status();
-      if (tokens.ok() && tokens.value().empty()) break;
-    }
-    if (!status.ok()) {
-      EXPECT_EQ(status.code(), Code::kInternal);
-      EXPECT_EQ(fixture.session->step().status().code(), Code::kInvalidArgument);
-    }
-    fixture.model->fail_pass = -1;
-    EXPECT_EQ(fixture.answer(prompt, options), plain_answer(*fixture.model, prompt, options, 512));
-    EXPECT_EQ(fixture.model->damaged_slots, 0);
-  }
-}
-
-TEST(Session, CancellingEndsAStepAndAPromptBeingRead) {
-  Fixture fixture({.vocabulary = 8, .max_rows = 4});
-  GenerateOptions options;
-  options.max_new_tokens = 20;
-  ASSERT_TRUE(fixture.session->start(Text{1, 2, 3}, options).ok());
-  ASSERT_FALSE(fixture.session->step().value().empty());
-  fixture.session->cancel();
-  EXPECT_TRUE(fixture.session->step().value().empty());
-  EXPECT_EQ(fixture.session->stop_reason(), StopReason::kCancelled);
-
-  int passes = 0;
-  fixture.model->before_pass = [&] {
-    if (++passes == 2) fixture.session->cancel();
-  };
-  const Text prompt(40, 5);
-  EXPECT_EQ(fixture.session->start(prompt, options).code(), Code::kCancelled);
-  EXPECT_EQ(passes, 2);
-  EXPECT_EQ(fixture.session->stop_reason(), StopReason::kCancelled);
-  EXPECT_TRUE(fixture.session->step().value().empty());
-  fixture.model->before_pass = nullptr;
-  EXPECT_EQ(fixture.answer(prompt, options), plain_answer(*fixture.model, prompt, options, 512));
-  EXPECT_EQ(fixture.session->stats().reused_prompt_tokens, 8);  // the two chunks that were read
-}
-
-TEST(Session, ADrafterThatBreaksItsLimitsIsNamed) {
-  class Greedy final : public Drafter {
-   public:
-    const DrafterTraits& traits() const override { return traits_; }
-    Status start(std::span<const int32_t>, int) override { return Status::okay(); }
-    void follow(std::span<const int32_t>) override {}
-    Status propose(const DraftRequest&, DraftTree& tree) override {
-      for (int i = 0; i < 100; ++i) tree.add(i - 1, 1, -1, -1, 1.f);
-      return Status::okay();
-    }
-    DrafterTraits traits_{.name = "greedy-grower"};
-  };
-  SessionOptions options;
-  options.context_length = 64;
-  options.drafter = std::make_unique<Greedy>();
-  auto session =
-      Session::create(std::make_shared<FakeModel>(FakeModel::Options{}), std::move(options));
-  ASSERT_TRUE(session.ok());
-  ASSERT_TRUE(session.value()->start(Text{1, 2}, {}).ok());
-  EXPECT_NE(session.value()->step().status().message().find("greedy-grower"), std::string::npos);
 }
 
 TEST(Mode, NamesGoBothWaysAndOthersAreUnknown) {

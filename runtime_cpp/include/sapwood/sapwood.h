@@ -140,7 +140,8 @@ typedef struct sapwood_session_options {
   /* What guesses: "mix" (NULL), "ngram", "successor", "none", "model", "early-exit", "cascade". It
    * lives as long as the session: what it learns from one answer helps the next. */
   const char* drafter;
-  const char* ngram_table;    /* a file of `sapwood ngram build` to begin with; NULL: nothing */
+  const char* ngram_table;    /* to begin with: a file of `sapwood ngram build`, or the
+                               * survey that `sapwood tune` wrote; NULL: nothing */
   const char* draft_bundle;   /* of the drafter model, or of a cascade; NULL: the early exit */
   const char* measured_costs; /* the file that `sapwood tune` wrote for this bundle, host, threads
                                * and machine; NULL: costs are learned from the session's steps */

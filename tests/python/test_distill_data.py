@@ -384,12 +384,21 @@ def test_the_command_writes_data_and_reports_its_mix(
     assert not out.exists()
 
 
-def test_the_command_exports_a_source_that_is_no_bundle(
+def test_the_command_makes_a_draft_from_nothing(
     sapwood: Sapwood, tiny_source: Path, tmp_path: Path
 ) -> None:
-    arguments = ("--target", tiny_source, "--out", tmp_path / "draft", "--tokens", "300")
-    result = sapwood(*distill(*arguments, "--data-only"))
+    pytest.importorskip("torch")
+    out = tmp_path / "draft"
+    arguments = ("--target", tiny_source, "--out", out, "--tokens", "1500", "--minutes", "0.1")
+    # More threads than cores are free wait for each other most of the time.
+    result = sapwood(*distill(*arguments), environment={"OMP_NUM_THREADS": "1"}, timeout=600)
     assert result.returncode == 0, result.stderr
+    report = json.loads(result.stdout)
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert manifest["kind"] == "draft"
+    assert manifest["draft"]["feature_layers"] == [1]
+    assert manifest["training"]["data"] == report["data"]
+    assert report["training"]["tokens"] > 0
     assert (tmp_path / "draft.work" / "target" / "manifest.json").is_file()
 
 

@@ -30,7 +30,7 @@ class Kind(str, Enum):
     """What is trained."""
 
     head = "head"
-    parallel_heads = "parallel_heads"
+    parallel_heads = "parallel-heads"
 
 
 def distill(
@@ -51,7 +51,7 @@ def distill(
         int, typer.Option(min=1, help="Tokens of data that the target writes, all runs together.")
     ] = 2_500_000,
     kind: Annotated[
-        Kind, typer.Option(help="head: one layer, a token a pass. parallel_heads: several at once.")
+        Kind, typer.Option(help="head: one layer, a token a pass. parallel-heads: several at once.")
     ] = Kind.head,
     work: Annotated[
         Path | None,
@@ -141,7 +141,7 @@ def _train(
 ) -> dict[str, Any]:
     from sapwood_export.distill.train import TrainingOptions, train
 
-    options = TrainingOptions(kind=kind.value, minutes=minutes, seed=seed)
+    options = TrainingOptions(kind=kind.name, minutes=minutes, seed=seed)
     begun = time.monotonic()
 
     def report(line: str) -> None:

@@ -387,6 +387,7 @@ def test_hidden_states_are_those_of_the_layers_asked_for(tiny_bundle: Path) -> N
     model.forward(store, **rows)
     states = model.hidden_states()
     assert states.shape == (2, 2, spec.hidden_size)
-    assert np.isfinite(states).all() and (states[:, 0] != states[:, 1]).any()
+    assert np.isfinite(states).all()
+    assert (states[:, 0] != states[:, 1]).any()
     with pytest.raises(SapwoodError, match="ascending"):
         model.keep_hidden_states([spec.layers + 1])

@@ -4,32 +4,47 @@
 #include <numeric>
 #include <utility>
 
+#include "draft/model_network.h"
+
 namespace sapwood {
+namespace {
+
+// So many rows whose hidden states have come are a prompt's, and are read without waiting for a
+// tree.
+constexpr int kReadAtOnce = 32;
+
+}  // namespace
+
+DraftCache::DraftCache(std::unique_ptr<DraftNetwork> network, int max_nodes)
+    : network_(std::move(network)),
+      layout_(network_->max_rows(),
+              std::clamp(max_nodes, 1, std::max(network_->max_rows() - 1, 1))),
+      logits_(new float[(1 + static_cast<size_t>(layout_.max_nodes())) * network_->law_size()]),
+      states_(static_cast<size_t>(layout_.max_rows()) * network_->hidden_state_size()) {}
 
 DraftCache::DraftCache(std::shared_ptr<Model> model, int max_nodes)
-    : model_(std::move(model)),
-      layout_(model_->max_rows(), std::clamp(max_nodes, 1, std::max(model_->max_rows() - 1, 1))),
-      logits_(new float[(1 + static_cast<size_t>(layout_.max_nodes())) *
-                        model_->spec().vocabulary_size]) {}
+    : DraftCache(std::make_unique<ModelNetwork>(std::move(model)), max_nodes) {}
 
 Status DraftCache::set_text(std::span<const int32_t> tokens, int max_tokens) {
-  const ModelSpec& spec = model_->spec();
-  const int limit =
-      spec.context_length > 0 ? std::min(max_tokens, spec.context_length) : max_tokens;
-  if (kv_ == nullptr || limit > limit_) {
+  const int context = network_->context_length();
+  const int limit = context > 0 ? std::min(max_tokens, context) : max_tokens;
+  if (limit > limit_) {
     const int slots = limit + DraftTree::kCapacity;
-    Result<std::unique_ptr<KvStore>> kv =
-        KvStore::create(spec.layers, spec.kv_heads, spec.head_dim, slots);
+    Result<std::unique_ptr<KvStore>> kv = network_->make_kv(slots);
     if (!kv.ok()) return kv.status();
     kv_ = std::move(kv).value();
     limit_ = limit;
     slots_.resize(slots);
     std::iota(slots_.begin(), slots_.end(), 0);
     read_ = 0;
+    state_rows_ = 0;
   }
-  const size_t shared = std::min(static_cast<size_t>(read_), tokens.size());
-  read_ = static_cast<int>(
-      std::mismatch(tokens.begin(), tokens.begin() + shared, text_.begin()).first - tokens.begin());
+  const size_t shorter = std::min(text_.size(), tokens.size());
+  const int shared = static_cast<int>(
+      std::mismatch(tokens.begin(), tokens.begin() + shorter, text_.begin()).first -
+      tokens.begin());
+  read_ = std::clamp(shared - network_->skipped_tokens(), 0, read_);
+  state_rows_ = std::clamp(shared - first_state_, 0, state_rows_);
   text_.reserve(max_tokens);
   text_.assign(tokens.begin(), tokens.end());
   begin_tree();
@@ -37,8 +52,8 @@ Status DraftCache::set_text(std::span<const int32_t> tokens, int max_tokens) {
 }
 
 void DraftCache::append(std::span<const int32_t> tokens) {
-  const int first_slot = static_cast<int>(text_.size());  // of the nodes
-  int node = DraftTree::kRoot;
+  const int first_slot = rows();  // of the nodes
+  int node = network_->reads_hidden_states() ? DraftTree::kNone : DraftTree::kRoot;
   for (const int32_t token : tokens) {
     if (node != DraftTree::kNone) node = nodes_.find_child(node, token);
     if (node != DraftTree::kNone) {
@@ -53,20 +68,60 @@ void DraftCache::append(std::span<const int32_t> tokens) {
   begin_tree();
 }
 
+int DraftCache::states_taken() const {
+  if (!network_->reads_hidden_states()) return static_cast<int>(text_.size());
+  const bool joined = first_state_ <= read_ && read_ <= first_state_ + state_rows_;
+  return joined ? first_state_ + state_rows_ : read_;
+}
+
+Status DraftCache::take_states(int first, std::span<const float> states) {
+  const size_t size = static_cast<size_t>(network_->hidden_state_size());
+  if (size == 0) return Status::okay();
+  for (; states.size() >= size && first < rows(); states = states.subspan(size), ++first) {
+    const int next = states_taken();
+    if (first < next) continue;
+    if (first > next) return Status::okay();  // depth_left() says that some are missing
+    if (state_rows_ == layout_.max_rows() || first_state_ + state_rows_ != next) {
+      // Full, or what is there belongs to another text.
+      SAPWOOD_TRY(read_rows(next - read_));
+      first_state_ = next;
+      state_rows_ = 0;
+    }
+    std::copy(states.begin(), states.begin() + static_cast<ptrdiff_t>(size),
+              states_.begin() + static_cast<ptrdiff_t>(static_cast<size_t>(state_rows_) * size));
+    ++state_rows_;
+  }
+  const int ready = std::min(states_taken(), rows() - 1) - read_;
+  return ready >= kReadAtOnce ? read_rows(ready) : Status::okay();
+}
+
+std::span<const float> DraftCache::states_of(int row, int count) const {
+  const size_t size = static_cast<size_t>(network_->hidden_state_size());
+  if (size == 0 || count == 0) return {};
+  return std::span<const float>(states_).subspan(static_cast<size_t>(row - first_state_) * size,
+                                                 static_cast<size_t>(count) * size);
+}
+
 void DraftCache::begin_tree() {
   nodes_.clear();
   first_ = looked_ = 0;
-  read_ = std::min(read_, std::max(static_cast<int>(text_.size()) - 1, 0));
+  read_ = std::min(read_, std::max(rows() - 1, 0));
 }
 
 int DraftCache::depth_left() const {
-  return text_.empty() ? -1 : limit_ - static_cast<int>(text_.size());
+  if (rows() == 0 || states_taken() < rows()) return -1;
+  return std::min(limit_ - rows(), network_->max_depth());
+}
+
+bool DraftCache::may_add(int parent) const {
+  if (!network_->reads_hidden_states()) return true;
+  return parent == DraftTree::kRoot ? unread() == 0 : parent < looked_;
 }
 
 int DraftCache::add(int parent, int32_t token) {
-  const int rows = nodes_.size() - looked_ + (unread() > 0 ? 1 : 0);
-  if (nodes_.size() - looked_ >= max_nodes() || rows >= layout_.max_rows() ||
-      nodes_.depth(parent) >= depth_left()) {
+  const int rows_so_far = nodes_.size() - looked_ + (unread() > 0 ? 1 : 0);
+  if (nodes_.size() - looked_ >= max_nodes() || rows_so_far >= layout_.max_rows() ||
+      nodes_.depth(parent) >= depth_left() || !may_add(parent)) {
     return DraftTree::kNone;
   }
   return nodes_.add(parent, token, 0.f, 0.f, 0.f);
@@ -83,34 +138,50 @@ Status DraftCache::pass() {
   return passed;
 }
 
+// The next `count` rows of the text, without their laws.
+Status DraftCache::read_rows(int count) {
+  static const DraftTree kNoNodes{};
+  const std::span<const int32_t> slots(slots_);
+  if (kv_ == nullptr) {
+    read_ += std::max(count, 0);
+    return Status::okay();
+  }
+  for (; count > 0;) {
+    const int rows = std::min(count, layout_.max_rows());
+    const RowBatch batch = layout_.rows(row_tokens().subspan(read_, rows), false, kNoNodes, 0,
+                                        slots.first(read_), slots.subspan(read_, rows));
+    SAPWOOD_TRY(
+        network_->forward({batch, rows, states_of(read_, rows), kNoNodes, 0}, kv_.get(), {}));
+    read_ += rows;
+    count -= rows;
+  }
+  return Status::okay();
+}
+
 Status DraftCache::read_text_and_look() {
   const int rows_of_nodes = nodes_.size() - looked_;
-  const std::span<const int32_t> text(text_);
   const std::span<const int32_t> slots(slots_);
+  if (kv_ == nullptr) SAPWOOD_TRY(read_rows(unread() - 1));
   // All that does not fit beside the nodes is read before.
   while (unread() + rows_of_nodes > layout_.max_rows()) {
-    const int rows = std::min(unread() - 1, layout_.max_rows());
-    static const DraftTree kNoNodes{};
-    const RowBatch batch = layout_.rows(text.subspan(read_, rows), false, kNoNodes, 0,
-                                        slots.first(read_), slots.subspan(read_, rows));
-    SAPWOOD_TRY(model_->forward(batch, *kv_, {}));
-    read_ += rows;
+    SAPWOOD_TRY(read_rows(std::min(unread() - 1, layout_.max_rows())));
   }
-  root_rows_ = unread() > 0 ? 1 : 0;
+  const int text_rows = unread();
+  root_rows_ = text_rows > 0 ? 1 : 0;
   const RowBatch batch = layout_.rows(
-      text.subspan(read_), true, nodes_, looked_, slots.first(read_),
-      slots.subspan(read_, static_cast<size_t>(unread()) + static_cast<size_t>(nodes_.size())));
+      row_tokens().subspan(read_), true, nodes_, looked_, slots.first(read_),
+      slots.subspan(read_, static_cast<size_t>(text_rows) + static_cast<size_t>(nodes_.size())));
   const size_t outputs = batch.output_rows.size();
-  SAPWOOD_TRY(
-      model_->forward(batch, *kv_, {logits_.get(), outputs * model_->spec().vocabulary_size}));
-  read_ = static_cast<int>(text_.size());
+  SAPWOOD_TRY(network_->forward({batch, text_rows, states_of(read_, text_rows), nodes_, looked_},
+                                kv_.get(), {logits_.get(), outputs * network_->law_size()}));
+  read_ = rows();
   return Status::okay();
 }
 
 std::span<const float> DraftCache::logits(int node) const {
-  const size_t vocabulary = model_->spec().vocabulary_size;
+  const size_t size = static_cast<size_t>(network_->law_size());
   const size_t row = node == DraftTree::kRoot ? 0 : static_cast<size_t>(root_rows_ + node - first_);
-  return {logits_.get() + row * vocabulary, vocabulary};
+  return {logits_.get() + row * size, size};
 }
 
 }  // namespace sapwood

@@ -1,16 +1,19 @@
-// A model that drafts, with the K and V of the text and of the nodes it has looked beyond.
+// A network that drafts, with the K and V of the text and of the nodes it has looked beyond.
 //
-// Slot i holds token i of the text; the nodes lie behind it in the order they were added. When the
+// Slot i holds the text's row i; the nodes lie behind it in the order they were added. When the
 // target has spoken, the nodes it agreed with are moved to their places in the text, and the rest
-// is forgotten. What the cache holds of the text is kept as long as the text goes on from it.
+// is forgotten; a network that reads the target's hidden states reads what came with the true ones
+// instead. What the cache holds of the text is kept as long as the text goes on from it.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "base/status.h"
+#include "draft/draft_network.h"
 #include "memory/kv_store.h"
 #include "model/model.h"
 #include "tree/draft_tree.h"
@@ -20,10 +23,11 @@ namespace sapwood {
 
 class DraftCache {
  public:
-  // max_nodes: of one pass; lowered to what the model takes.
+  // max_nodes: of one pass; lowered to what the network takes.
+  DraftCache(std::unique_ptr<DraftNetwork> network, int max_nodes);
   DraftCache(std::shared_ptr<Model> model, int max_nodes);
 
-  const Model& model() const { return *model_; }
+  const DraftNetwork& network() const { return *network_; }
   int max_nodes() const { return layout_.max_nodes(); }
 
   // The text is now exactly this. Room for `max_tokens` is made if there is less; the longest
@@ -34,18 +38,29 @@ class DraftCache {
 
   std::span<const int32_t> text() const { return text_; }
 
+  // Positions of the text, from the first on, whose hidden states are not needed again; the text's
+  // length where the network reads none.
+  int states_taken() const;
+  // The target's, of positions first, first + 1, ... [..][hidden_state_size]; those that are not
+  // needed are passed over. A long stretch, a prompt's, is read at once. No allocation.
+  Status take_states(int first, std::span<const float> states);
+
   // A tree is to be grown from the text's end: forgets all nodes, and reads the last token again.
   void begin_tree();
 
-  // How deep nodes may be that are added: positions beyond the text that the model was made for.
-  // Below 0: the text itself is too long, or empty, and no pass can be run.
+  // How deep nodes may be that are added: positions beyond the text that the network was made for.
+  // Below 0: the text itself is too long or too short, or hidden states of it are missing, and no
+  // pass can be run.
   int depth_left() const;
-  // Tokens of the text that the next pass will read: at least one for the first of a tree, none for
+  // Rows of the text that the next pass will read: at least one for the first of a tree, none for
   // the others.
-  int unread() const { return static_cast<int>(text_.size()) - read_; }
+  int unread() const { return rows() - read_; }
 
-  // A node for the next pass, under a node or DraftTree::kRoot; its number, or DraftTree::kNone if
-  // the pass or the tree is full or it is too deep.
+  // Whether the next pass can look beyond children of `parent`, a node or DraftTree::kRoot: a
+  // network that reads its own states must have looked beyond the parent in an earlier one.
+  bool may_add(int parent) const;
+  // A node for the next pass; its number, or DraftTree::kNone if it may not be added, the pass or
+  // the tree is full or it is too deep.
   int add(int parent, int32_t token);
   // Reads what is unread and looks beyond the nodes added since the last pass. On an error those
   // are forgotten.
@@ -53,24 +68,39 @@ class DraftCache {
 
   // Of the latest pass: a node that was added for it, or kRoot if there was unread text.
   std::span<const float> logits(int node) const;
+  std::optional<float> uncertainty(int node) { return network_->uncertainty(node); }
   const DraftTree& nodes() const { return nodes_; }
   int first_of_pass() const { return first_; }  // the first node of the latest pass
 
  private:
+  // The text's rows: its tokens without those that have none.
+  int rows() const {
+    return std::max(static_cast<int>(text_.size()) - network_->skipped_tokens(), 0);
+  }
+  std::span<const int32_t> row_tokens() const {
+    return std::span<const int32_t>(text_).last(static_cast<size_t>(rows()));
+  }
+  std::span<const float> states_of(int row, int count) const;
+  Status read_rows(int count);
   Status read_text_and_look();
 
-  std::shared_ptr<Model> model_;
-  std::unique_ptr<KvStore> kv_;
+  const std::unique_ptr<DraftNetwork> network_;
+  std::unique_ptr<KvStore> kv_;  // null: the network keeps none
   LevelLayout layout_;
   std::vector<int32_t> slots_;  // 0, 1, 2, ...
   std::vector<int32_t> text_;
-  int read_ = 0;   // tokens of the text in the cache
+  int read_ = 0;   // rows of the text in the cache
   int limit_ = 0;  // positions of the text there is room for
   DraftTree nodes_;
   int looked_ = 0;                   // nodes whose pass has been run
   int first_ = 0;                    // of the latest pass
   int root_rows_ = 0;                // of the latest pass's logits, in front of the nodes': 0 or 1
-  std::unique_ptr<float[]> logits_;  // [1 + max_nodes][vocabulary]
+  std::unique_ptr<float[]> logits_;  // [1 + max_nodes][law_size]
+
+  // Hidden states of rows that are still to be read, from first_state_ on.
+  std::vector<float> states_;  // [max_rows][hidden_state_size]
+  int first_state_ = 0;
+  int state_rows_ = 0;
 };
 
 }  // namespace sapwood

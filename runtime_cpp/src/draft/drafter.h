@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,13 +28,14 @@ struct DrafterTraits {
   std::string_view name;
   bool deterministic = true;     // propose(): tokens chosen by rank
   bool gives_proposals = false;  // propose_sampled(): tokens drawn, with the laws they came from
-  bool needs_hidden_states = false;  // of the target's verified rows
   // Cost of one pass of growing, as measured so far; propose() weighs it against the budget itself,
   // and DraftRequest::overhead_ms leaves it out. 0: too small to count.
   double pass_milliseconds = 0;
   bool one_pass_per_level = false;  // a pass per depth (a model) or one for the whole tree
   int vocabulary_size = 0;          // whose ids it drafts in; 0: any
   int context_length = 0;           // of a model; a longer text it does not look at; 0: any
+  // Layers of the target, counted from 1, whose outputs it reads (Model::keep_hidden_states).
+  std::span<const int> hidden_layers = {};
 };
 
 enum class Growth {
@@ -70,6 +72,8 @@ struct VerifiedRows {
   std::span<const float> logits;  // [1 + tree.size()][vocabulary], before any sampling transform
   int vocabulary;
   std::span<const int32_t> emitted;  // what came after the root
+  // [1 + tree.size()][traits().hidden_layers.size()][hidden size], where the drafter reads them.
+  std::span<const float> hidden_states = {};
 
   std::span<const float> of(int node) const {  // DraftTree::kRoot included
     return logits.subspan(static_cast<size_t>(node + 1) * vocabulary, vocabulary);
@@ -89,6 +93,16 @@ class Drafter {
   // The session's text is now exactly `tokens` (a prompt). Room for `max_tokens` in all is made
   // here; follow() and propose() do not allocate.
   virtual Status start(std::span<const int32_t> tokens, int max_tokens) = 0;
+
+  // Where traits() names hidden_layers. Of the text that start() was told, the first so many
+  // positions whose hidden states it has no use for any more; those of the others, but for the last
+  // token's, come next, in order and in pieces: the target's after positions first, first + 1, ...
+  // [..][hidden_layers.size()][hidden size]. Those of verified rows come with observe().
+  virtual int hidden_states_taken() const { return std::numeric_limits<int>::max(); }
+  virtual Status read_prompt(int first, std::span<const float> hidden_states) {
+    static_cast<void>(first), static_cast<void>(hidden_states);
+    return Status::okay();
+  }
 
   // These were appended to the text by the target. Learning from how well they were foreseen
   // belongs here.

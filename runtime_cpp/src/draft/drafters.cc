@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "draft/mix_drafter.h"
+#include "draft/model_network.h"
 #include "draft/ngram_drafter.h"
 #include "draft/successor_drafter.h"
 
@@ -40,6 +41,10 @@ bool drafter_needs_model(std::string_view name) {
   return name == "model" || name == "early-exit" || name == "cascade";
 }
 
+bool drafter_needs_draft(std::string_view name) {
+  return name == "head" || name == "parallel-heads";
+}
+
 Result<std::unique_ptr<Drafter>> make_drafter(std::string_view name, const DrafterParts& parts) {
   const auto known = std::find(kDrafterNames.begin(), kDrafterNames.end(), name);
   if (known == kDrafterNames.end()) {
@@ -53,16 +58,34 @@ Result<std::unique_ptr<Drafter>> make_drafter(std::string_view name, const Draft
   if (parts.saved != nullptr && !takes_table(name)) {
     return refuse(name, "uses no saved n-gram table; mix, successor and cascade do");
   }
-  if (drafter_needs_model(name)) {
-    if (parts.model == nullptr) return refuse(name, "needs a model that drafts; give it one");
+  const bool takes_model = drafter_needs_model(name);
+  const bool takes_draft = drafter_needs_draft(name) || name == "cascade";
+  if (parts.model != nullptr && !takes_model) {
+    return refuse(name, "runs no model; model, early-exit and cascade do");
+  }
+  if (parts.draft != nullptr && !takes_draft) {
+    return refuse(name, "runs no trained draft; head, parallel-heads and cascade do");
+  }
+  if (takes_model || takes_draft) {
+    if (parts.model == nullptr && parts.draft == nullptr) {
+      return refuse(name, takes_model ? "needs a model that drafts; give it one"
+                                      : "needs a draft that was trained for the target; name one");
+    }
+    if (parts.model != nullptr && parts.draft != nullptr) {
+      return refuse(name, "runs a model or a trained draft, not both");
+    }
+    if (drafter_needs_draft(name) && parts.draft->drafter() != name) {
+      return refuse(name, "was given a draft for the drafter " +
+                              std::string(parts.draft->drafter()) + "; choose that one");
+    }
+    std::unique_ptr<DraftNetwork> network = parts.draft != nullptr
+                                                ? parts.draft->make_network()
+                                                : std::make_unique<ModelNetwork>(parts.model);
     // Names in the list live as long as the program.
     std::unique_ptr<Drafter> first;
     if (name == "cascade") first = std::make_unique<MixDrafter>(parts.saved);
-    return std::unique_ptr<Drafter>(
-        std::make_unique<ModelDrafter>(*known, parts.model, parts.model_options, std::move(first)));
-  }
-  if (parts.model != nullptr) {
-    return refuse(name, "runs no model; model, early-exit and cascade do");
+    return std::unique_ptr<Drafter>(std::make_unique<ModelDrafter>(
+        *known, std::move(network), parts.model_options, std::move(first)));
   }
   std::unique_ptr<Drafter> drafter;
   if (name == "mix") drafter = std::make_unique<MixDrafter>(parts.saved);

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "draft/model_network.h"
 #include "tree/controller.h"
 
 namespace sapwood {
@@ -22,7 +23,7 @@ int rank_class(int rank) { return rank < 2 ? rank : rank < 4 ? 2 : 3; }
 
 }  // namespace
 
-ModelDrafter::ModelDrafter(std::string_view name, std::shared_ptr<Model> model,
+ModelDrafter::ModelDrafter(std::string_view name, std::unique_ptr<DraftNetwork> network,
                            const ModelDrafterOptions& options, std::unique_ptr<Drafter> first)
     : options_(options),
       first_(std::move(first)),
@@ -30,15 +31,21 @@ ModelDrafter::ModelDrafter(std::string_view name, std::shared_ptr<Model> model,
               .gives_proposals = true,
               .pass_milliseconds = options.cost.milliseconds(1),
               .one_pass_per_level = true,
-              .vocabulary_size = model->spec().vocabulary_size,
-              .context_length = model->spec().context_length},
-      cache_(std::move(model), options.max_level),
-      selector_(cache_.model().spec().vocabulary_size),
+              .vocabulary_size = network->vocabulary_size(),
+              .context_length = network->context_length(),
+              .hidden_layers = network->hidden_layers()},
+      cache_(std::move(network), options.max_level),
+      selector_(cache_.network().law_size()),
       calibration_{Calibration(kFirstPromise), Calibration(kFirstPromise)},
-      sampler_(cache_.model().spec().vocabulary_size) {
+      sampler_(cache_.network().law_size()) {
   open_.reserve(DraftTree::kCapacity + 1);
   level_.reserve(DraftTree::kCapacity + 1);
 }
+
+ModelDrafter::ModelDrafter(std::string_view name, std::shared_ptr<Model> model,
+                           const ModelDrafterOptions& options, std::unique_ptr<Drafter> first)
+    : ModelDrafter(name, std::make_unique<ModelNetwork>(std::move(model)), options,
+                   std::move(first)) {}
 
 void ModelDrafter::foresee(const TargetDraws& draws) {
   foresight_.start(draws);
@@ -49,6 +56,7 @@ Status ModelDrafter::start(std::span<const int32_t> tokens, int max_tokens) {
   pool_.clear();
   position_ = 0;
   if (first_ != nullptr) SAPWOOD_TRY(first_->start(tokens, max_tokens));
+  history_.reserve(max_tokens);
   return cache_.set_text(tokens, max_tokens);
 }
 
@@ -73,6 +81,17 @@ void ModelDrafter::follow(std::span<const int32_t> tokens) {
 
 void ModelDrafter::observe(const VerifiedRows& rows) {
   if (first_ != nullptr) first_->observe(rows);
+  const size_t size = static_cast<size_t>(cache_.network().hidden_state_size());
+  if (size == 0) return;
+  int node = DraftTree::kRoot;
+  int position = static_cast<int>(rows.text.size()) - 1;
+  for (const int32_t token : rows.emitted) {
+    if (node == DraftTree::kNone) return;
+    const Status taken = cache_.take_states(
+        position++, rows.hidden_states.subspan(static_cast<size_t>(node + 1) * size, size));
+    if (!taken.ok()) return;  // the cache knows that it lacks them, and nothing is drafted
+    node = rows.tree.find_child(node, token);
+  }
 }
 
 Status ModelDrafter::propose(const DraftRequest& request, DraftTree& tree) {
@@ -191,6 +210,24 @@ Status ModelDrafter::grow_budgeted(const DraftRequest& request, int max_nodes, D
   }
 }
 
+Candidates ModelDrafter::in_tokens(const Candidates& candidates, int node) {
+  Candidates named = candidates;
+  const std::span<const int32_t> ids = cache_.network().token_ids();
+  if (!ids.empty()) {
+    for (size_t i = 0; i < candidates.tokens.size(); ++i) named_[i] = ids[candidates.tokens[i]];
+    named.tokens = std::span<const int32_t>(named_).first(candidates.tokens.size());
+  }
+  named.uncertainty = cache_.uncertainty(node);
+  return named;
+}
+
+int ModelDrafter::entry_of(int32_t token) const {
+  const std::span<const int32_t> ids = cache_.network().token_ids();
+  if (ids.empty()) return token;
+  const auto found = std::lower_bound(ids.begin(), ids.end(), token);
+  return found != ids.end() && *found == token ? static_cast<int>(found - ids.begin()) : -1;
+}
+
 Candidates ModelDrafter::foreseen(const Candidates& candidates, uint64_t position) {
   struct Guess {
     int32_t token;
@@ -226,10 +263,10 @@ Status ModelDrafter::expand(int guess, const DraftRequest& request) {
   const Result<Candidates> found =
       selector_.select(cache_.logits(node), {}, std::min(request.max_width, Candidates::kMost));
   if (!found.ok()) return found.status();
+  const Candidates named = in_tokens(found.value(), node);
   const Candidates candidates =
-      foresight_.drawn()
-          ? foreseen(found.value(), position_ + static_cast<uint64_t>(pool_.at(guess).depth))
-          : found.value();
+      foresight_.drawn() ? foreseen(named, position_ + static_cast<uint64_t>(pool_.at(guess).depth))
+                         : named;
   latest_entropy_ = candidates.entropy;
   std::array<int, Candidates::kMost> kept;  // ranks
   int kept_count = candidates.size();

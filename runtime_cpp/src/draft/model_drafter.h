@@ -1,5 +1,5 @@
-// A model drafts for the target: a second bundle, the target's own first layers, or either of them
-// behind a drafter that costs nothing.
+// A network drafts for the target: a second bundle's model, the target's own first layers, a head
+// that was trained on its hidden states, or any of them behind a drafter that costs nothing.
 //
 // The tree grows a level at a time. One pass looks beyond all chosen guesses at once, which kernels
 // for few rows make cheap; what it finds goes through the pruning controller (the entropy rule and
@@ -55,12 +55,18 @@ class ModelDrafter final : public Drafter {
  public:
   // name: what traits() says; it must outlive the drafter. first: null, or a drafter without passes
   // of its own that is asked before the model.
+  ModelDrafter(std::string_view name, std::unique_ptr<DraftNetwork> network,
+               const ModelDrafterOptions& options = {}, std::unique_ptr<Drafter> first = nullptr);
   ModelDrafter(std::string_view name, std::shared_ptr<Model> model,
                const ModelDrafterOptions& options = {}, std::unique_ptr<Drafter> first = nullptr);
 
   const DrafterTraits& traits() const override { return traits_; }
   void foresee(const TargetDraws& draws) override;
   Status start(std::span<const int32_t> tokens, int max_tokens) override;
+  int hidden_states_taken() const override { return cache_.states_taken(); }
+  Status read_prompt(int first, std::span<const float> hidden_states) override {
+    return cache_.take_states(first, hidden_states);
+  }
   void follow(std::span<const int32_t> tokens) override;
   void observe(const VerifiedRows& rows) override;
   Status propose(const DraftRequest& request, DraftTree& tree) override;
@@ -95,6 +101,9 @@ class ModelDrafter final : public Drafter {
   void choose_level(const DraftRequest& request, const Budget& budget,
                     std::span<const int16_t> selected, double spent_ms, int max_nodes);
   Calibration& calibration() { return calibration_[foresight_.drawn() ? 1 : 0]; }
+  // Entries of the network's laws as tokens of the target, and back: -1 where they have none.
+  Candidates in_tokens(const Candidates& candidates, int node);
+  int entry_of(int32_t token) const;
   // The candidates as the draws of their position will have it, the likeliest to be drawn first.
   Candidates foreseen(const Candidates& candidates, uint64_t position);
   bool probe_now(const DraftRequest& request);
@@ -132,11 +141,13 @@ class ModelDrafter final : public Drafter {
   Foresight foresight_;
   uint64_t position_ = 0;                   // tokens since start()
   std::array<Calibration, 2> calibration_;  // of greedy texts, of drawn ones
+  std::array<int32_t, Candidates::kMost> named_;
   std::array<int32_t, Candidates::kMost> foreseen_tokens_;
   std::array<float, Candidates::kMost> foreseen_log_q_;
   GuessPool pool_;
-  Sampler sampler_;         // the answer's transform, for laws that children are drawn from
-  std::vector<Open> open_;  // a heap
+  Sampler sampler_;               // the answer's transform, for laws that children are drawn from
+  std::vector<int32_t> history_;  // the text in entries of the laws, for the sampler's penalty
+  std::vector<Open> open_;        // a heap
   std::array<float, DraftTree::kCapacity + 1> log_mass_{};    // by guess + 1, of what was kept
   std::array<int16_t, DraftTree::kCapacity + 1> shape_of_{};  // by guess + 1: node of the shape
   std::vector<int16_t> level_;           // what the next pass looks beyond, kRoot included

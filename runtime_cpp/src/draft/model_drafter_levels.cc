@@ -35,8 +35,11 @@ void ModelDrafter::remember(bool probing, bool paid) {
 
 bool ModelDrafter::may_look_beyond(int guess, const DraftRequest& request) const {
   const GuessPool::Guess& g = pool_.at(guess);
-  return g.node == GuessPool::kNone && g.depth < request.max_depth &&
-         g.depth <= cache_.depth_left();
+  if (g.node != GuessPool::kNone || g.depth >= request.max_depth || g.depth > cache_.depth_left()) {
+    return false;
+  }
+  return guess == GuessPool::kRoot || !cache_.network().reads_hidden_states() ||
+         (pool_.at(g.parent).node != GuessPool::kNone && cache_.may_add(pool_.at(g.parent).node));
 }
 
 // A depth that was never reached is expected to bring what the one above it does.

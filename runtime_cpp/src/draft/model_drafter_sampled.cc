@@ -47,9 +47,13 @@ Status ModelDrafter::propose_sampled(const DraftRequest& request, Chance& chance
     tree.clear();
     if (confident) return first_->propose_sampled(request, chance, tree, proposals);
   }
-  const bool penalised = request.sampling.repetition_penalty != 1.f;
-  SAPWOOD_TRY(
-      sampler_.start(request.sampling, penalised ? cache_.text() : std::span<const int32_t>()));
+  history_.clear();
+  if (request.sampling.repetition_penalty != 1.f) {
+    for (const int32_t token : cache_.text()) {
+      if (const int entry = entry_of(token); entry >= 0) history_.push_back(entry);
+    }
+  }
+  SAPWOOD_TRY(sampler_.start(request.sampling, history_));
   open_.clear();
   shape_of_[0] = DraftTree::kRoot;
   for (;; drawing.looked = true) {
@@ -101,7 +105,7 @@ Status ModelDrafter::open(int guess, Drawing& drawing) {
   const int mark = sampler_.mark();
   if (request.sampling.repetition_penalty != 1.f) {
     for (int v = guess; v != GuessPool::kRoot; v = pool_.at(v).parent) {
-      sampler_.push(pool_.at(v).token);
+      sampler_.push(entry_of(pool_.at(v).token));
     }
   }
   const Result<TokenLaw> law = sampler_.law(cache_.logits(node));
@@ -109,7 +113,7 @@ Status ModelDrafter::open(int guess, Drawing& drawing) {
   if (!law.ok()) return law.status();
   const Result<Candidates> found = selector_.select(law->log_p, law->tokens, Proposals::kMaxKept);
   if (!found.ok()) return found.status();
-  const Candidates& candidates = found.value();
+  const Candidates candidates = in_tokens(found.value(), node);
   if (guess == GuessPool::kRoot && request.length_by_entropy) {
     drawing.max_depth = std::min(drawing.max_depth, draft_length(candidates.entropy));
   }
@@ -133,7 +137,7 @@ Status ModelDrafter::open(int guess, Drawing& drawing) {
     return Status(Code::kInternal, "a drafting model's candidates are no distribution");
   }
   log_mass_[guess + 1] = static_cast<float>(std::log(mass));
-  const float certainty = 1.f - entropy_uncertainty(candidates.entropy, ControllerOptions());
+  const float certainty = 1.f - uncertainty_of(candidates, ControllerOptions());
   const float acceptance = static_cast<float>(calibration().estimate(kDrawn, certainty));
   learn_yield(pool_.at(guess).depth, acceptance);
   open_.push_back({pool_.at(guess).path_acceptance * acceptance, 1.f, acceptance, certainty,

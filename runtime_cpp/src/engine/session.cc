@@ -102,10 +102,12 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<Model> model,
                                           " neither chooses its tokens by rank nor says which "
                                           "laws it draws them from");
   }
-  if (traits.needs_hidden_states) {
-    return Status(Code::kUnsupported, "the drafter " + std::string(traits.name) +
-                                          " needs the target's hidden states, which the host " +
-                                          std::string(model->host()) + " does not give");
+  if (!traits.hidden_layers.empty()) {
+    const Status kept = model->keep_hidden_states(traits.hidden_layers);
+    if (!kept.ok()) {
+      return Status(kept.code(), "the drafter " + std::string(traits.name) +
+                                     " needs the target's hidden states: " + kept.message());
+    }
   }
   if (traits.vocabulary_size != 0 && traits.vocabulary_size != spec.vocabulary_size) {
     return invalid("the drafter " + std::string(traits.name) + " knows " +
@@ -172,8 +174,19 @@ Status Session::State::start(std::span<const int32_t> prompt, const GenerateOpti
 
   // The last token of the prompt is never taken from the cache: it is the first step's root.
   const size_t shared = std::min({committed.size(), tokens.size(), prompt.size() - 1});
-  const size_t reused =
+  size_t reused =
       std::mismatch(prompt.begin(), prompt.begin() + shared, tokens.begin()).first - prompt.begin();
+  if (options.mode != Mode::kPlain) {
+    // A draft that is drawn must not know the target's luck; one that is ranked may.
+    drafter->foresee(draws_drafts()
+                         ? TargetDraws()
+                         : TargetDraws{options.sampling.temperature, options.sampling.seed});
+    SAPWOOD_TRY(drafter->start(prompt, context_length));
+    // Hidden states are not in the cache: where the drafter lacks some, they are computed again.
+    if (shows_hidden_states()) {
+      reused = std::min(reused, static_cast<size_t>(drafter->hidden_states_taken()));
+    }
+  }
   SAPWOOD_TRY(keep_committed(reused));
   tokens.assign(prompt.begin(), prompt.end());
 
@@ -210,13 +223,6 @@ Status Session::State::start(std::span<const int32_t> prompt, const GenerateOpti
     curve = measured_costs.at(middle);
   }
   SAPWOOD_TRY(sampler.start(options.sampling, tokens));
-  if (options.mode != Mode::kPlain) {
-    // A draft that is drawn must not know the target's luck; one that is ranked may.
-    drafter->foresee(draws_drafts()
-                         ? TargetDraws()
-                         : TargetDraws{options.sampling.temperature, options.sampling.seed});
-    SAPWOOD_TRY(drafter->start(tokens, context_length));
-  }
   running = true;
   if (generate.max_new_tokens == 0) {
     reason = StopReason::kLength;
@@ -241,14 +247,30 @@ Status Session::State::prefill() {
     }
     const RowBatch batch =
         layout.text_rows(std::span<const int32_t>(tokens).subspan(done, rows), committed, slots);
-    const Status passed = model->forward(batch, *kv, {});
+    const Status passed = run(batch, {});
     if (!passed.ok()) {
       SAPWOOD_TRY(bitmap.free(slots));
       return passed;
     }
     committed.insert(committed.end(), slots.begin(), slots.end());
+    if (shows_hidden_states()) {
+      SAPWOOD_TRY(drafter->read_prompt(static_cast<int>(done), model->hidden_states()));
+    }
   }
   return Status::okay();
+}
+
+// One pass of the target, with the hidden states that the drafter reads: another session over the
+// same model may have asked for others.
+Status Session::State::run(const RowBatch& batch, std::span<float> rows) {
+  if (shows_hidden_states()) {
+    const std::span<const int> wanted = drafter->traits().hidden_layers;
+    const std::span<const int> kept = model->kept_layers();
+    if (!std::equal(wanted.begin(), wanted.end(), kept.begin(), kept.end())) {
+      SAPWOOD_TRY(model->keep_hidden_states(wanted));
+    }
+  }
+  return model->forward(batch, *kv, rows);
 }
 
 Status Session::State::finish_at(int emitted) {

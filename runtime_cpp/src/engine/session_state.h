@@ -32,6 +32,7 @@ struct Session::State {
   Status check(std::span<const int32_t> prompt, const GenerateOptions& generate) const;
   Status start(std::span<const int32_t> prompt, const GenerateOptions& generate);
   Status prefill();
+  Status run(const RowBatch& batch, std::span<float> rows);
   Result<std::span<const int32_t>> step();
   Status finish_at(int emitted);
 
@@ -42,6 +43,9 @@ struct Session::State {
   bool judges_draws() const {  // with another verifier than target_draw
     return generate.verifier != Verifier::kTargetDraw && generate.mode != Mode::kPlain &&
            !generate.sampling.greedy();
+  }
+  bool shows_hidden_states() const {  // to the drafter
+    return generate.mode != Mode::kPlain && !drafter->traits().hidden_layers.empty();
   }
   bool draws_drafts() const { return judges_draws() || !drafter->traits().deterministic; }
 

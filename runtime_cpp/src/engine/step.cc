@@ -125,7 +125,7 @@ Status Session::State::verify(std::span<const int32_t> slots, double& pass_secon
   const RowBatch batch = layout.tree_rows(tokens.back(), tree, committed, slots);
   const std::span<float> rows(logits.get(), slots.size() * sampler.vocabulary_size());
   const Clock::time_point begin = Clock::now();
-  SAPWOOD_TRY(model->forward(batch, *kv, rows));
+  SAPWOOD_TRY(run(batch, rows));
   pass_seconds = seconds_since(begin);
   const VerifyLimits limits{tokens_left(), generate.eos_token_ids};
   if (judges_draws()) return judge(rows, limits);
@@ -194,7 +194,8 @@ void Session::State::learn(size_t text_before) {
                     tree,
                     {logits.get(), (static_cast<size_t>(tree.size()) + 1) * vocabulary},
                     vocabulary,
-                    verdict.emitted});
+                    verdict.emitted,
+                    shows_hidden_states() ? model->hidden_states() : std::span<const float>()});
 }
 
 StopReason Session::State::reason_after_step() const {

@@ -3,65 +3,33 @@
 #include <algorithm>
 #include <cassert>
 #include <cstdlib>
-#include <new>
 #include <vector>
 
 #include "kernels/attention_limits.h"
+#include "kernels/scratch.h"
+#include "kernels/team_linear.h"
 #include "kernels/team_share.h"
 
 namespace sapwood {
 namespace {
 
-constexpr size_t kAlignment = 64;
-
 // So few rows that every member norms and quantises all of them for itself sooner than it would
 // meet the others at a barrier.
 constexpr int kRowsEachNormsItself = 4;
-
-// An uninitialised, aligned array that lives as long as its workspace.
-template <typename T>
-class Array {
- public:
-  explicit Array(size_t count)
-      : data_(static_cast<T*>(::operator new (count * sizeof(T), std::align_val_t{kAlignment}))) {}
-  Array(Array&& other) noexcept : data_(other.data_) { other.data_ = nullptr; }
-  ~Array() { ::operator delete (data_, std::align_val_t{kAlignment}); }
-  T* data() { return data_; }
-
- private:
-  T* data_;
-};
-
-struct Quantized {
-  Quantized(size_t rows, size_t inputs)
-      : codes(rows * inputs),
-        scales(rows * inputs / kActivationGroup),
-        sums(rows * inputs / kActivationGroup),
-        scaled_sums(rows * inputs / kActivationGroup) {}
-
-  QuantizedRows rows(int inputs) {
-    return {codes.data(), scales.data(), sums.data(), scaled_sums.data(), inputs};
-  }
-
-  Array<int8_t> codes;
-  Array<float> scales;
-  Array<int32_t> sums;
-  Array<float> scaled_sums;
-};
 
 }  // namespace
 
 struct LayerWorkspace::Buffers {
   Buffers(const LayerShape& shape, int max_rows, int max_context, int threads);
 
-  Array<float> normed;        // [rows][max(hidden)]
-  Array<float> qkv;           // [rows][(heads + 2 kv_heads) * head_dim]
-  Array<float> attended;      // [rows][heads * head_dim]
-  Array<float> gated;         // [rows][intermediate]
-  Quantized quantized;        // [rows][max(hidden, heads * head_dim)]
-  Quantized quantized_gated;  // [rows][intermediate]: written while others still read the above
-  std::vector<Array<float>> attention_scratch;  // one a thread
-  std::vector<Quantized> own_quantized;         // one a thread, [kRowsEachNormsItself][hidden]
+  ScratchArray<float> normed;        // [rows][max(hidden)]
+  ScratchArray<float> qkv;           // [rows][(heads + 2 kv_heads) * head_dim]
+  ScratchArray<float> attended;      // [rows][heads * head_dim]
+  ScratchArray<float> gated;         // [rows][intermediate]
+  QuantizedScratch quantized;        // [rows][max(hidden, heads * head_dim)]
+  QuantizedScratch quantized_gated;  // [rows][intermediate]; others may still read the one above
+  std::vector<ScratchArray<float>> attention_scratch;  // one a thread
+  std::vector<QuantizedScratch> own_quantized;  // one a thread, [kRowsEachNormsItself][hidden]
 };
 
 namespace {
@@ -281,12 +249,7 @@ void output_head(const float* norm_weight, float norm_epsilon, const LinearWeigh
                     norm_weight, norm_epsilon, 1, hidden_size,
                     buffers.normed.data() + static_cast<size_t>(row) * hidden_size, hidden_size);
   }
-  const QuantizedRows x = buffers.quantized.rows(hidden_size);
-  kernel.quantize_rows(buffers.normed.data(), hidden_size, hidden_size, row_begin, row_end, x);
-  team.barrier();
-  const auto [begin, end] = panel_share(head, team, thread);
-  kernel.linear(head, x, rows, begin, end, false, logits, head.outputs);
-  team.barrier();
+  team_linear(head, buffers.normed.data(), rows, logits, buffers.quantized, team, thread);
 }
 
 }  // namespace sapwood

@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "kernels/decoder_layer.h"
 #include "model/manifest.h"
+#include "model/weights.h"
 
 namespace sapwood {
 
@@ -47,13 +48,13 @@ class Bundle {
   std::string file_path(std::string_view name) const;
 
   // A matrix; data is null if there is none of this name.
-  LinearWeights linear(std::string_view name) const;
+  LinearWeights linear(std::string_view name) const { return tensors().linear(name); }
   LinearWeights embedding() const { return linear("embedding"); }
   LinearWeights head() const { return linear(spec().tied_head ? "embedding" : "head"); }
 
   // A vector; null, or empty, if there is none of this name.
   const float* vector(std::string_view name) const { return values(name).data(); }
-  std::span<const float> values(std::string_view name) const;
+  std::span<const float> values(std::string_view name) const { return tensors().values(name); }
 
   // Everything decoder_layer needs of layer 0 .. spec().layers - 1.
   LayerWeights layer(int index) const;
@@ -66,6 +67,8 @@ class Bundle {
 
  private:
   Bundle() = default;
+
+  Weights tensors() const { return {manifest_.tensors, weights_}; }
 
   std::string path_;
   Manifest manifest_;

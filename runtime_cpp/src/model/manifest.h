@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,23 +20,29 @@
 
 namespace sapwood {
 
-inline constexpr int kBundleSchema = 1;      // the newest this build reads
-inline constexpr int kOperatorVersion = 1;   // of the domain com.endpoint.ai
+inline constexpr int kBundleSchema = 1;     // the newest this build reads
+inline constexpr int kOperatorVersion = 1;  // of the domain com.endpoint.ai
+inline constexpr uint64_t kMaxManifestBytes = uint64_t{8} << 20;
 inline constexpr int kTensorAlignment = 64;  // bytes; offsets in the weights file
 
 struct TensorEntry {
-  std::optional<LinearFormat> packed;  // a matrix in this format; empty: a float32 vector
-  int outputs = 0;                     // of a matrix; the length of a vector
+  std::optional<LinearFormat> packed;  // a matrix in this format; empty: plain numbers
+  bool integers = false;               // int32 instead of float32, where it is not packed
+  int outputs = 0;                     // of a matrix; how many numbers there are, where plain
   int inputs = 0;                      // of a matrix only
   uint64_t offset = 0;
   uint64_t bytes = 0;
 };
+using TensorMap = std::map<std::string, TensorEntry, std::less<>>;
 
 struct FileEntry {
   std::string name;  // in the bundle's folder itself
   uint64_t bytes = 0;
   Sha256Digest sha256 = {};
 };
+
+// The entry of that name, or null.
+const FileEntry* find_file(std::span<const FileEntry> files, std::string_view name);
 
 struct TokenizerInfo {
   std::string file;
@@ -55,8 +62,8 @@ struct Manifest {
   std::string sapwood_version;  // that made it
   ModelSpec spec;
   std::string weights_file;
-  std::map<std::string, TensorEntry, std::less<>> tensors;  // exactly tensors_of(spec)
-  std::string onnx_file;                                    // empty: none
+  TensorMap tensors;      // exactly tensors_of(spec)
+  std::string onnx_file;  // empty: none
   TokenizerInfo tokenizer;
   std::vector<DrafterEntry> drafters;
   std::string default_mode;
@@ -67,7 +74,7 @@ struct Manifest {
   int early_exit_layers() const;
 
   // Null if there is none of this name.
-  const FileEntry* file(std::string_view file_name) const;
+  const FileEntry* file(std::string_view name) const { return find_file(files, name); }
 };
 
 // Checks all that can be known without the other files. `where` begins every message; it is the

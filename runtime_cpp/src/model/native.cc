@@ -135,8 +135,7 @@ class NativeModel final : public Model {
 
 }  // namespace
 
-Result<std::unique_ptr<Model>> open_native_model(std::shared_ptr<const Bundle> bundle,
-                                                 const NativeOptions& options) {
+Status check_native_options(const NativeOptions& options) {
   if (options.threads < 1 || options.threads > 256) {
     return Status(Code::kInvalidArgument, "threads: " + std::to_string(options.threads) +
                                               " is not between 1 and 256; try the number of cores");
@@ -145,6 +144,12 @@ Result<std::unique_ptr<Model>> open_native_model(std::shared_ptr<const Bundle> b
     return Status(Code::kInvalidArgument,
                   "max_rows: " + std::to_string(options.max_rows) + " is not between 1 and 4096");
   }
+  return Status::okay();
+}
+
+Result<std::unique_ptr<Model>> open_native_model(std::shared_ptr<const Bundle> bundle,
+                                                 const NativeOptions& options) {
+  SAPWOOD_TRY(check_native_options(options));
   if (options.layers < 0 || options.layers > bundle->spec().layers) {
     return Status(Code::kInvalidArgument,
                   "layers: " + std::to_string(options.layers) + " is not between 1 and the " +

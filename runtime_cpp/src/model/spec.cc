@@ -63,6 +63,29 @@ std::string layer_tensor(int layer, const std::string& part) {
   return "layers." + std::to_string(layer) + "." + part;
 }
 
+void add_layer_tensors(const ModelSpec& spec, const std::string& prefix,
+                       std::vector<TensorShape>* tensors) {
+  const auto vector = [&](const char* part, int length) {
+    tensors->push_back({prefix + part, false, length, 0});
+  };
+  const auto matrix = [&](const char* part, int outputs, int inputs) {
+    tensors->push_back({prefix + part, true, outputs, inputs});
+  };
+  const int hidden = spec.hidden_size;
+  const int qkv_outputs = (spec.heads + 2 * spec.kv_heads) * spec.head_dim;
+  vector("attention_norm", hidden);
+  matrix("qkv", qkv_outputs, hidden);
+  if (spec.qkv_bias) vector("qkv_bias", qkv_outputs);
+  if (spec.qk_norm) vector("q_norm", spec.head_dim);
+  if (spec.qk_norm) vector("k_norm", spec.head_dim);
+  matrix("output", hidden, spec.heads * spec.head_dim);
+  if (spec.post_norms) vector("attention_post_norm", hidden);
+  vector("mlp_norm", hidden);
+  matrix("gate_up", 2 * spec.intermediate_size, hidden);
+  matrix("down", hidden, spec.intermediate_size);
+  if (spec.post_norms) vector("mlp_post_norm", hidden);
+}
+
 std::vector<TensorShape> tensors_of(const ModelSpec& spec) {
   std::vector<TensorShape> tensors;
   const auto vector = [&](std::string name, int length) {
@@ -72,23 +95,12 @@ std::vector<TensorShape> tensors_of(const ModelSpec& spec) {
     tensors.push_back({std::move(name), true, outputs, inputs});
   };
   const int hidden = spec.hidden_size;
-  const int qkv_outputs = (spec.heads + 2 * spec.kv_heads) * spec.head_dim;
   bool slides = false;
 
   matrix("embedding", spec.vocabulary_size, hidden);
   for (int layer = 0; layer < spec.layers; ++layer) {
     slides = slides || spec.layer_is_sliding[static_cast<size_t>(layer)];
-    vector(layer_tensor(layer, "attention_norm"), hidden);
-    matrix(layer_tensor(layer, "qkv"), qkv_outputs, hidden);
-    if (spec.qkv_bias) vector(layer_tensor(layer, "qkv_bias"), qkv_outputs);
-    if (spec.qk_norm) vector(layer_tensor(layer, "q_norm"), spec.head_dim);
-    if (spec.qk_norm) vector(layer_tensor(layer, "k_norm"), spec.head_dim);
-    matrix(layer_tensor(layer, "output"), hidden, spec.heads * spec.head_dim);
-    if (spec.post_norms) vector(layer_tensor(layer, "attention_post_norm"), hidden);
-    vector(layer_tensor(layer, "mlp_norm"), hidden);
-    matrix(layer_tensor(layer, "gate_up"), 2 * spec.intermediate_size, hidden);
-    matrix(layer_tensor(layer, "down"), hidden, spec.intermediate_size);
-    if (spec.post_norms) vector(layer_tensor(layer, "mlp_post_norm"), hidden);
+    add_layer_tensors(spec, layer_tensor(layer, ""), &tensors);
   }
   vector("final_norm", hidden);
   if (!spec.tied_head) matrix("head", spec.vocabulary_size, hidden);

@@ -10,15 +10,20 @@
 namespace sapwood {
 
 struct TensorShape {
-  std::string name;  // "layers.3.qkv"
-  bool matrix = false;
-  int outputs = 0;  // of a matrix; the length of a vector
-  int inputs = 0;   // of a matrix only
+  std::string name;       // "layers.3.qkv"
+  bool matrix = false;    // packed
+  int outputs = 0;        // of a matrix or a table; the length of a vector
+  int inputs = 0;         // of a matrix, or of a table of plain numbers; 0: a vector
+  bool integers = false;  // int32 instead of float32, where it is not packed
 };
 
 // Every tensor, none optional: what the spec does not ask for is not there. Matrices are packed
 // (kernels/linear.h), vectors are float32. The spec must have passed check_spec.
 std::vector<TensorShape> tensors_of(const ModelSpec& spec);
+
+// Of one decoder layer, each with `prefix` in front of its name: "layers.3.", "layer.".
+void add_layer_tensors(const ModelSpec& spec, const std::string& prefix,
+                       std::vector<TensorShape>* tensors);
 
 // "layers.<layer>.<part>"
 std::string layer_tensor(int layer, const std::string& part);

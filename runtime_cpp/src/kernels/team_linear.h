@@ -1,0 +1,16 @@
+// A linear layer over rows of floats, shared by a team.
+#pragma once
+
+#include "base/thread_team.h"
+#include "kernels/linear.h"
+#include "kernels/scratch.h"
+
+namespace sapwood {
+
+// y [rows][outputs] = weights * x, x [rows][inputs]. Called by every member of the team with its
+// index; ends with a barrier. A member may have written its own share of the rows of x
+// (team.share(rows, thread)) since the last barrier, no others.
+void team_linear(const LinearWeights& weights, const float* x, int rows, float* y,
+                 QuantizedScratch& scratch, ThreadTeam& team, int thread);
+
+}  // namespace sapwood

@@ -37,6 +37,7 @@ uint16_t mark(uint64_t path_hash, int32_t token, int position, int layer, int he
 FakeModel::FakeModel(const Options& options) : options_(options) {
   spec_.family = "llama";
   spec_.vocabulary_size = options.vocabulary;
+  spec_.hidden_size = 1;
   spec_.layers = kLayers;
   spec_.heads = kKvHeads;
   spec_.kv_heads = kKvHeads;
@@ -44,6 +45,21 @@ FakeModel::FakeModel(const Options& options) : options_(options) {
   spec_.context_length = options.context_length;
   seen_.reserve(options.context_length + 1);
   asked_.reserve(options.max_rows);
+  hidden_states_.reserve(options.max_rows * (1 + static_cast<size_t>(kLayers)));
+}
+
+uint64_t FakeModel::of_row(uint64_t before, int32_t token) {
+  return mix(before, static_cast<uint64_t>(token));
+}
+
+float FakeModel::hidden_state(uint64_t hash, int layer) {
+  return static_cast<float>(mix(hash, static_cast<uint64_t>(layer)) >> 40);  // 24 bits: exact
+}
+
+Status FakeModel::keep_hidden_states(std::span<const int> layers) {
+  kept_layers_.assign(layers.begin(), layers.end());
+  hidden_states_.clear();
+  return Status::okay();
 }
 
 void FakeModel::write_logits(std::span<const int32_t> text, std::span<float> out) const {
@@ -67,6 +83,7 @@ Status FakeModel::forward(const RowBatch& batch, KvStore& kv, std::span<float> l
   if (passes++ == fail_pass) return Status(Code::kInternal, "this pass was told to fail");
   rows += batch.rows();
   const KvLayout& layout = kv.layout();
+  hidden_states_.clear();
   asked_.assign(batch.rows(), -1);
   for (size_t o = 0; o < batch.output_rows.size(); ++o) {
     asked_[batch.output_rows[o]] = static_cast<int32_t>(o);
@@ -111,6 +128,11 @@ Status FakeModel::forward(const RowBatch& batch, KvStore& kv, std::span<float> l
         }
       }
     }
+    uint64_t shown = kNoRow;
+    for (size_t j = 1; j < seen_.size() && !kept_layers_.empty(); ++j) {
+      shown = of_row(shown, seen_[j]);
+    }
+    for (const int layer : kept_layers_) hidden_states_.push_back(hidden_state(shown, layer));
     if (asked_[row] >= 0) {
       write_logits(seen_, logits.subspan(static_cast<size_t>(asked_[row]) * options_.vocabulary,
                                          options_.vocabulary));

@@ -1,93 +1,16 @@
 #include "make_test_bundle.h"
 
-#include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <random>
-#include <vector>
 
-#include "base/half.h"
-#include "base/sha256.h"
 #include "model/manifest.h"
 #include "model/tensors.h"
 #include "temporary_folder.h"
+#include "test_weights.h"
 
 namespace sapwood {
 namespace {
 
 using nlohmann::json;
-
-class Writer {
- public:
-  explicit Writer(const TestBundleOptions& options) : options_(options), random_(options.seed) {}
-
-  json tensors() const { return tensors_; }
-  const std::string& bytes() const { return bytes_; }
-
-  void add(const TensorShape& tensor) {
-    bytes_.resize((bytes_.size() + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment);
-    const size_t begin = bytes_.size();
-    std::string format = "float32";
-    json shape = {tensor.outputs};
-    if (tensor.matrix) {
-      const bool wide = tensor.name == "embedding" || tensor.name == "head";
-      format = wide ? options_.embedding_format : options_.layer_format;
-      shape.push_back(tensor.inputs);
-      add_matrix(tensor, *parse_linear_format(format));
-    } else {
-      add_vector(tensor);
-    }
-    tensors_[tensor.name] = {
-        {"format", format}, {"shape", shape}, {"offset", begin}, {"bytes", bytes_.size() - begin}};
-  }
-
- private:
-  float uniform(float low, float high) {
-    return low + (high - low) * static_cast<float>(random_() >> 8) * 0x1p-24f;
-  }
-
-  template <typename Number>
-  void append(Number value) {
-    bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
-  }
-
-  void add_vector(const TensorShape& tensor) {
-    const bool rope = tensor.name.starts_with("rope.");
-    const bool bias = tensor.name.ends_with("bias");
-    const double base =
-        tensor.name == "rope.global" && options_.spec.sliding_window != 0 ? 1e6 : 1e4;
-    for (int i = 0; i < tensor.outputs; ++i) {
-      if (rope)
-        append(static_cast<float>(std::pow(base, -static_cast<double>(i) / tensor.outputs)));
-      else
-        append(bias ? uniform(-0.3f, 0.3f) : uniform(0.8f, 1.2f));
-    }
-  }
-
-  // Any codes are valid; scales keep the output about as large as the input.
-  void add_matrix(const TensorShape& tensor, const LinearFormat& format) {
-    const float spread = format.bits == 8 ? 74.f : 4.6f;  // standard deviation of uniform codes
-    const float scale = 1.f / (spread * std::sqrt(static_cast<float>(tensor.inputs)));
-    const size_t code_bytes = static_cast<size_t>(format.group) * kPanel * format.bits / 8;
-    for (int panel = 0; panel < (tensor.outputs + kPanel - 1) / kPanel; ++panel) {
-      for (int group = 0; group < tensor.inputs / format.group; ++group) {
-        for (size_t i = 0; i < code_bytes; ++i) append(static_cast<uint8_t>(random_()));
-        float scales[kPanel] = {};
-        for (int lane = 0; lane < kPanel; ++lane) {
-          if (panel * kPanel + lane < tensor.outputs) scales[lane] = scale * uniform(0.5f, 1.5f);
-          append(float_to_half(scales[lane]));
-        }
-        if (!format.has_min) continue;
-        for (const float lane_scale : scales) append(float_to_half(-7.5f * lane_scale));
-      }
-    }
-  }
-
-  const TestBundleOptions& options_;
-  std::mt19937 random_;
-  std::string bytes_;
-  json tensors_ = json::object();
-};
 
 json spec_json(const ModelSpec& spec) {
   return {{"family", spec.family},
@@ -126,12 +49,6 @@ std::string tokenizer_json(int vocabulary) {
       {"decoder", nullptr},
       {"model", {{"type", "WordLevel"}, {"vocab", words}, {"unk_token", "t0"}}}};
   return tokenizer.dump();
-}
-
-json file_entry(const std::string& name, const std::string& contents) {
-  const Sha256Digest digest =
-      sha256({reinterpret_cast<const uint8_t*>(contents.data()), contents.size()});
-  return {{"name", name}, {"bytes", contents.size()}, {"sha256", hexadecimal(digest)}};
 }
 
 Status check_format(const std::string& format, int inputs) {
@@ -179,10 +96,11 @@ Result<std::string> write_test_bundle(const TestBundleOptions& options) {
   }
   SAPWOOD_TRY(check_format(options.embedding_format, spec.hidden_size));
 
-  Writer weights(options);
+  TestWeights weights(options.layer_format, options.embedding_format, options.seed);
+  if (spec.sliding_window != 0) weights.set_rope_base("rope.global", 1e6);
   for (const TensorShape& tensor : tensors_of(spec)) weights.add(tensor);
   const std::string tokenizer = tokenizer_json(spec.vocabulary_size);
-  const json manifest = {
+  json manifest = {
       {"schema_version", kBundleSchema},
       {"sapwood_version", "0.1.0"},
       {"name", "test-" + spec.family},
@@ -201,16 +119,12 @@ Result<std::string> write_test_bundle(const TestBundleOptions& options) {
        {{"method", "round-to-nearest"},
         {"by_format", json::object()},
         {"source_formats", json::object()}}},
-      {"operators", {{"domain", "com.endpoint.ai"}, {"version", kOperatorVersion}}},
-      {"numerics",
-       {{"row_invariant", true},
-        {"activation_bits", 8},
-        {"activation_group", kActivationGroup},
-        {"kv", "float16"}}},
       {"drafters", json::array()},
       {"defaults", {{"mode", "dynamic"}, {"context_length", spec.context_length}}},
       {"files",
        {file_entry("target.weights", weights.bytes()), file_entry("tokenizer.json", tokenizer)}}};
+
+  add_numerics(&manifest);
 
   const std::string folder = options.folder.empty() ? temporary_folder() : options.folder;
   write_text(folder + "/target.weights", weights.bytes());

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "draft/drafters.h"
+#include "fake_draft.h"
 #include "fake_model.h"
 #include "verify/chance.h"
 
@@ -201,12 +202,27 @@ TEST(MakeDrafter, KnowsEveryNameAndRefusesOthers) {
       EXPECT_EQ(make_drafter(name).status().code(), Code::kInvalidArgument) << name;
       parts.model = std::make_shared<FakeModel>(FakeModel::Options{});
     }
+    if (drafter_needs_draft(name)) {
+      EXPECT_EQ(make_drafter(name).status().code(), Code::kInvalidArgument) << name;
+      const std::string_view other = name == "head" ? "parallel-heads" : "head";
+      parts.draft = std::make_shared<FakeDraft>(FakeDraft::Options{}, other);
+      EXPECT_EQ(make_drafter(name, parts).status().code(), Code::kInvalidArgument) << name;
+      parts.draft = std::make_shared<FakeDraft>(FakeDraft::Options{}, name);
+    }
     Result<std::unique_ptr<Drafter>> drafter = make_drafter(name, parts);
     ASSERT_TRUE(drafter.ok()) << name;
     EXPECT_EQ(drafter.value()->traits().name, name);
   }
   const DrafterParts unused{.model = std::make_shared<FakeModel>(FakeModel::Options{})};
   EXPECT_EQ(make_drafter("mix", unused).status().code(), Code::kInvalidArgument);
+  DrafterParts both = unused;
+  both.draft = std::make_shared<FakeDraft>(FakeDraft::Options{});
+  for (const char* name : {"cascade", "head", "model"}) {
+    EXPECT_EQ(make_drafter(name, both).status().code(), Code::kInvalidArgument) << name;
+  }
+  both.model = nullptr;
+  EXPECT_TRUE(make_drafter("cascade", both).ok());
+  EXPECT_EQ(make_drafter("model", both).status().code(), Code::kInvalidArgument);
   const Result<std::unique_ptr<Drafter>> other = make_drafter("oracle");
   EXPECT_EQ(other.status().code(), Code::kInvalidArgument);
   EXPECT_NE(other.status().message().find("oracle"), std::string::npos);

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 from sapwood import _runtime
 from sapwood.chat_template import Message
 from sapwood.cost_cache import CostKey, load_costs
+from sapwood.drafting import open_drafting
 from sapwood.errors import SapwoodError
 from sapwood.generation import Generation
-from sapwood.hosts import open_drafting_model, open_model
+from sapwood.hosts import open_model
 from sapwood.manifest import read_manifest, tokenizer_sha256
 from sapwood.options import AnswerOptions, EngineOptions, completed, default_threads, showing
 from sapwood.paths import resolve_bundle
@@ -69,6 +70,15 @@ class Engine:
         self.measured_costs = load_costs(
             CostKey.of(self.manifest, host=self.host, threads=self.threads, kv=self.options["kv"])
         )
+        self.drafting = open_drafting(
+            self.options["drafter"],
+            self.options["draft"],
+            target=self.model,
+            target_folder=self.bundle,
+            manifest=self.manifest,
+            threads=self.threads,
+        )
+        self.options["drafter"] = self.drafting.drafter
         ngram = self.options["ngram"]
         self.surveyed = False  # drafters begin with what `sapwood tune` heard from the target
         if ngram is not None:
@@ -78,13 +88,6 @@ class Engine:
             self.surveyed = self._ngram is not None
         else:
             self._ngram = None
-        self._draft_model = open_drafting_model(
-            self.options["drafter"],
-            self.options["draft"],
-            target=self.model,
-            target_folder=self.bundle,
-            threads=self.threads,
-        )
         self.session = self.new_session()
         self._latest: Generation | None = None
 
@@ -138,7 +141,8 @@ class Engine:
             drafter=self.options["drafter"],
             measured_costs=self.measured_costs,
             ngram=self._ngram,
-            draft_model=self._draft_model,
+            draft_model=self.drafting.model,
+            trained_draft=self.drafting.trained,
             kv=self.options["kv"],
         )
 

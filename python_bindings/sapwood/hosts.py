@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 from pathlib import Path
 
 from sapwood import _runtime
 from sapwood.errors import SapwoodError
-from sapwood.options import HOSTS, MODEL_DRAFTERS
-from sapwood.paths import resolve_bundle
+from sapwood.options import HOSTS
 
 OPERATORS_LIBRARY = "libsapwood_onnxruntime.so"
 
@@ -40,39 +38,6 @@ def open_model_to_time(
     if host == "native":
         return cost.native_model(max_rows)
     return open_model(folder, host=host, threads=threads)
-
-
-def open_drafting_model(
-    drafter: str,
-    draft: str | os.PathLike[str] | None,
-    *,
-    target: _runtime.Model,
-    target_folder: Path,
-    threads: int,
-) -> _runtime.Model | None:
-    """What ``drafter`` runs: the bundle ``draft``, the target's first layers, or None: no model.
-
-    Raises SapwoodError where one of them is missing, left over or unfit.
-    """
-    if draft is not None and drafter not in ("model", "cascade"):
-        raise SapwoodError(
-            f"draft: the drafter {drafter} runs no other bundle; choose model or cascade, or leave "
-            "it out"
-        )
-    if drafter not in MODEL_DRAFTERS:
-        return None
-    if draft is not None:
-        return _runtime.open_draft_model(
-            str(resolve_bundle(draft)),
-            target_folder=str(target_folder),
-            target=target,
-            threads=threads,
-        )
-    if drafter == "model":
-        raise SapwoodError(
-            "drafter: model needs a bundle that drafts; name one with the same vocabulary as draft"
-        )
-    return _runtime.open_early_exit(str(target_folder), target=target, threads=threads)
 
 
 def onnxruntime_status() -> str | None:

@@ -23,8 +23,7 @@ KV_FORMATS = ("float16", "int8")
 VERIFIERS = ("target_draw", "rejection", "block", "traversal")
 LENGTH_RULES = ("window", "entropy")
 LOOKUP_DRAFTERS = ("mix", "ngram", "successor")
-MODEL_DRAFTERS = ("model", "early-exit", "cascade")
-DRAFTERS = (*LOOKUP_DRAFTERS, "none", *MODEL_DRAFTERS)
+DRAFTERS = (*LOOKUP_DRAFTERS, "none", "model", "early-exit", "head", "parallel-heads", "cascade")
 
 
 @dataclass(frozen=True)
@@ -86,13 +85,15 @@ class EngineOptions(HostOptions, total=False):
         ),
     ]
     drafter: Annotated[
-        str,
+        str | None,
         Option(
-            "mix",
+            None,
             "What guesses: ngram (what followed in the text), successor (what the target itself "
             "said after the same tokens), mix (both), none, model (the bundle of --draft), "
-            "early-exit (the target's first layers, if it was exported with one), cascade (mix "
-            "first, one of these two where it leaves something open).",
+            "early-exit (the target's first layers, if it was exported with one), head or "
+            "parallel-heads (a draft that was trained for the target), cascade (mix first, one of "
+            "these four where it leaves something open). Without it: cascade where a draft was "
+            "trained for the target, else mix.",
             choices=DRAFTERS,
         ),
     ]
@@ -100,7 +101,9 @@ class EngineOptions(HostOptions, total=False):
         str | os.PathLike[str] | None,
         Option(
             None,
-            "A bundle with the same vocabulary that drafts: for the drafters model and cascade.",
+            "What drafts: a folder with a draft that was trained for the target (head, "
+            "parallel-heads, cascade), or a bundle with the same vocabulary (model, cascade). "
+            "Without it: the draft that came with Sapwood, where there is one for this target.",
             command_type=Path | None,
         ),
     ]

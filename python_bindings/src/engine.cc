@@ -36,12 +36,15 @@ std::unique_ptr<Session> create_session(std::shared_ptr<Model> model, int contex
                                         int max_tree_nodes, std::string_view drafter,
                                         const std::optional<CostGrid>& measured_costs,
                                         bool learn_costs, const NgramTable* ngram,
-                                        std::shared_ptr<Model> draft_model, std::string_view kv) {
+                                        std::shared_ptr<Model> draft_model,
+                                        std::shared_ptr<const TrainedDraft> trained_draft,
+                                        std::string_view kv) {
   SessionOptions options;
   options.kv = kv_format_or_raise(kv);
   options.context_length = context_length;
   options.max_tree_nodes = max_tree_nodes;
-  DrafterParts parts{.saved = ngram, .model = std::move(draft_model)};
+  DrafterParts parts{
+      .saved = ngram, .model = std::move(draft_model), .draft = std::move(trained_draft)};
   parts.model_options.learn_costs = learn_costs;
   options.drafter = value_or_raise(make_drafter(drafter, parts));
   if (measured_costs) options.measured_costs = *measured_costs;
@@ -120,11 +123,11 @@ void bind_engine(nb::module_& module) {
           nb::arg("max_tree_nodes") = 31, nb::arg("drafter") = "mix",
           nb::arg("measured_costs") = nb::none(), nb::arg("learn_costs") = true,
           nb::arg("ngram") = nb::none(), nb::arg("draft_model") = nb::none(),
-          nb::arg("kv") = "float16",
+          nb::arg("trained_draft") = nb::none(), nb::arg("kv") = "float16",
           "`drafter`: one of drafter_names(). `measured_costs`: what a pass costs here; "
           "without it the session finds out from its own steps. `ngram`: what the drafter begins "
-          "with. `draft_model`: what a drafter runs that runs a model. `kv`: the cache's format, "
-          "float16 or int8.")
+          "with. `draft_model`: what a drafter runs that runs a model; `trained_draft`: what one "
+          "runs that runs a draft. `kv`: the cache's format, float16 or int8.")
       .def("start", &start_session, nb::arg("prompt"), nb::kw_only(), nb::arg("mode") = "dynamic",
            nb::arg("sampling") = SamplingOptions(), nb::arg("max_new_tokens") = 128,
            nb::arg("eos_token_ids") = std::vector<int32_t>(), nb::arg("chain_length") = 4,

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "bindings.h"
+#include "draft/trained_draft.h"
 #include "model/draft_model.h"
 #include "model/native.h"
 #ifdef SAPWOOD_WITH_ONNXRUNTIME
@@ -58,6 +59,21 @@ std::shared_ptr<Model> open_first_layers(const std::string& target_folder, const
   const NativeOptions options = taking_turns_with(target, threads);
   nb::gil_scoped_release unlocked;
   return value_or_raise(open_early_exit(open_bundle(target_folder, false), options));
+}
+
+std::shared_ptr<const TrainedDraft> open_trained(const std::string& folder,
+                                                 const std::string& target_folder,
+                                                 const Model& target, int threads,
+                                                 bool verify_checksums) {
+  const NativeOptions options = taking_turns_with(target, threads);
+  nb::gil_scoped_release unlocked;
+  return value_or_raise(open_trained_draft(folder, open_bundle(target_folder, false),
+                                           {.verify_checksums = verify_checksums}, options));
+}
+
+void check_draft(const std::string& folder) {
+  nb::gil_scoped_release unlocked;
+  (void)value_or_raise(DraftFolder::open(folder));
 }
 
 void check_bundle(const std::string& folder) {
@@ -141,6 +157,17 @@ void bind_model(nb::module_& module) {
              "A bundle that drafts for `target`, which was opened from `target_folder` and whose "
              "vocabulary it must have. On the native host; runs on the target's threads, or on as "
              "many of its own where the target keeps its to itself.");
+  nb::class_<TrainedDraft>(module, "TrainedDraft",
+                           "A draft that was trained for a target, opened for it.")
+      .def_prop_ro("drafter", [](const TrainedDraft& self) { return std::string(self.drafter()); });
+  module.def("check_draft", &check_draft, nb::arg("folder"),
+             "Reads and checks everything in a draft folder. Raises SapwoodError naming what is "
+             "wrong.");
+  module.def("open_trained_draft", &open_trained, nb::arg("folder"), nb::kw_only(),
+             nb::arg("target_folder"), nb::arg("target"), nb::arg("threads"),
+             nb::arg("verify_checksums") = true,
+             "A draft folder that was trained for `target`, which was opened from `target_folder`. "
+             "Runs on the target's threads, or on as many of its own.");
   module.def("open_early_exit", &open_first_layers, nb::arg("target_folder"), nb::kw_only(),
              nb::arg("target"), nb::arg("threads"),
              "The first layers of a bundle that has an early exit, to draft for the whole.");

@@ -93,8 +93,6 @@ TEST(DraftFolder, AManifestThatContradictsItselfIsRefusedByFieldAndReason) {
             std::string::npos);
   EXPECT_NE(error_after([](json& m) { m["schema_version"] = 99; }).find("newer Sapwood"),
             std::string::npos);
-  EXPECT_NE(error_after([](json& m) { m["numerics"]["activation_bits"] = 4; }).find("update"),
-            std::string::npos);
   EXPECT_NE(error_after([](json& m) { m["draft"]["kind"] = "oracle"; }).find("update Sapwood"),
             std::string::npos);
   for (const json& layers : {json::array(), json({2, 2}), json({3, 1}), json({0, 1}), json({5})}) {

@@ -100,7 +100,7 @@ Result<std::string> write_test_bundle(const TestBundleOptions& options) {
   if (spec.sliding_window != 0) weights.set_rope_base("rope.global", 1e6);
   for (const TensorShape& tensor : tensors_of(spec)) weights.add(tensor);
   const std::string tokenizer = tokenizer_json(spec.vocabulary_size);
-  json manifest = {
+  const json manifest = {
       {"schema_version", kBundleSchema},
       {"sapwood_version", "0.1.0"},
       {"name", "test-" + spec.family},
@@ -119,12 +119,16 @@ Result<std::string> write_test_bundle(const TestBundleOptions& options) {
        {{"method", "round-to-nearest"},
         {"by_format", json::object()},
         {"source_formats", json::object()}}},
+      {"operators", {{"domain", "com.endpoint.ai"}, {"version", kOperatorVersion}}},
+      {"numerics",
+       {{"row_invariant", true},
+        {"activation_bits", 8},
+        {"activation_group", kActivationGroup},
+        {"kv", "float16"}}},
       {"drafters", json::array()},
       {"defaults", {{"mode", "dynamic"}, {"context_length", spec.context_length}}},
       {"files",
        {file_entry("target.weights", weights.bytes()), file_entry("tokenizer.json", tokenizer)}}};
-
-  add_numerics(&manifest);
 
   const std::string folder = options.folder.empty() ? temporary_folder() : options.folder;
   write_text(folder + "/target.weights", weights.bytes());

@@ -91,12 +91,4 @@ json file_entry(const std::string& name, const std::string& contents) {
   return {{"name", name}, {"bytes", contents.size()}, {"sha256", hexadecimal(digest)}};
 }
 
-void add_numerics(json* manifest) {
-  (*manifest)["operators"] = {{"domain", "com.endpoint.ai"}, {"version", kOperatorVersion}};
-  (*manifest)["numerics"] = {{"row_invariant", true},
-                             {"activation_bits", 8},
-                             {"activation_group", kActivationGroup},
-                             {"kv", "float16"}};
-}
-
 }  // namespace sapwood

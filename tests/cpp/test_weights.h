@@ -49,7 +49,4 @@ class TestWeights {
 // A file as a manifest lists it.
 nlohmann::json file_entry(const std::string& name, const std::string& contents);
 
-// "operators" and "numerics" of a manifest.
-void add_numerics(nlohmann::json* manifest);
-
 }  // namespace sapwood

@@ -99,7 +99,6 @@ Status read_draft_manifest(const JsonObject& root, const std::string& where,
   SAPWOOD_TRY(check_version(root, where));
   SAPWOOD_TRY(root.read("name", &manifest->name));
   SAPWOOD_TRY(root.read("sapwood_version", &manifest->sapwood_version));
-  SAPWOOD_TRY(check_numerics(root));
   SAPWOOD_TRY(read_files(root, &manifest->files));
   SAPWOOD_TRY(read_draft_target(root, &manifest->target));
   return read_draft(root, manifest);

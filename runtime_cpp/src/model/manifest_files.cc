@@ -1,5 +1,4 @@
-// Versions, numerics and the list of files: what the manifests of bundles and drafts have in
-// common.
+// Versions and the list of files: what the manifests of bundles and drafts have in common.
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -32,37 +31,6 @@ Status check_version(const JsonObject& root, const std::string& where) {
   return Status(Code::kUnsupported, where + ": made by a newer Sapwood (bundle schema " +
                                         std::to_string(version) + ", this one reads up to " +
                                         std::to_string(kBundleSchema) + "): update Sapwood");
-}
-
-Status check_numerics(const JsonObject& root) {
-  JsonObject operators, numerics;
-  std::string domain, kv;
-  int version = 0, bits = 0, group = 0;
-  bool row_invariant = false;
-  SAPWOOD_TRY(root.read("operators", &operators));
-  SAPWOOD_TRY(operators.read("domain", &domain));
-  SAPWOOD_TRY(operators.read("version", 1, 1 << 30, &version));
-  SAPWOOD_TRY(root.read("numerics", &numerics));
-  SAPWOOD_TRY(numerics.read("row_invariant", &row_invariant));
-  SAPWOOD_TRY(numerics.read("activation_bits", 1, 32, &bits));
-  SAPWOOD_TRY(numerics.read("activation_group", 1, 1 << 30, &group));
-  SAPWOOD_TRY(numerics.read("kv", &kv));
-  const auto unsupported = [](const JsonObject& object, std::string_view key,
-                              const std::string& found) {
-    return object.error(key, found + " is not supported by this build: update Sapwood",
-                        Code::kUnsupported);
-  };
-  if (domain != "com.endpoint.ai") return unsupported(operators, "domain", printable(domain));
-  if (version > kOperatorVersion) {
-    return unsupported(operators, "version", std::to_string(version));
-  }
-  if (!row_invariant) return unsupported(numerics, "row_invariant", "false");
-  if (bits != 8) return unsupported(numerics, "activation_bits", std::to_string(bits));
-  if (group != kActivationGroup) {
-    return unsupported(numerics, "activation_group", std::to_string(group));
-  }
-  if (kv != "float16") return unsupported(numerics, "kv", printable(kv));
-  return Status::okay();
 }
 
 Status read_digest(const JsonObject& object, std::string_view key, Sha256Digest* out) {

@@ -28,9 +28,6 @@ inline constexpr int kMaxHeadDim = 1 << 10;
 // kUnsupported if the document is newer than this build.
 Status check_version(const JsonObject& root, const std::string& where);
 
-// What the weights' numbers assume of the operators must be what this build computes.
-Status check_numerics(const JsonObject& root);
-
 Status read_files(const JsonObject& root, std::vector<FileEntry>* files);
 
 // A field that names a file of the folder, which must be in `files`.

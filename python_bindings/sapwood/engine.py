@@ -78,7 +78,7 @@ class Engine:
             manifest=self.manifest,
             threads=self.threads,
         )
-        self.options["drafter"] = self.drafting.drafter
+        self.options["drafter"], self.options["draft"] = self.drafting.drafter, self.drafting.folder
         ngram = self.options["ngram"]
         self.surveyed = False  # drafters begin with what `sapwood tune` heard from the target
         if ngram is not None:
@@ -114,7 +114,7 @@ class Engine:
         as it stands. ``options``: those of ``AnswerOptions`` (sapwood/options.py).
         Raises SapwoodError for an option out of range or a prompt that does not fit the context.
         """
-        ids = self._encode(prompt, system=system, raw=raw)
+        ids = self.encode(prompt, system=system, raw=raw)
         answer = completed(AnswerOptions, options)
         answer["mode"] = answer["mode"] or self.mode
         if self._latest is not None:
@@ -138,7 +138,7 @@ class Engine:
         return _runtime.Session.create(
             self.model,
             context_length=self.context_length,
-            drafter=self.options["drafter"],
+            drafter=self.drafting.drafter,
             measured_costs=self.measured_costs,
             ngram=self._ngram,
             draft_model=self.drafting.model,
@@ -153,9 +153,14 @@ class Engine:
             tokenizer_sha256=tokenizer_sha256(self.manifest),
         )
 
-    def _encode(
-        self, prompt: str | Sequence[Message], *, system: str | None, raw: bool
+    def encode(
+        self,
+        prompt: str | Sequence[Message],
+        *,
+        system: str | None = None,
+        raw: bool = False,
     ) -> list[int]:
+        """The ids that ``generate`` would answer to."""
         if isinstance(prompt, str):
             if raw or self.tokenizer.chat_template is None:
                 if system is not None:

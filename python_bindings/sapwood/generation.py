@@ -127,7 +127,7 @@ class Generation(Iterator[str]):
         return Stats.of(
             self._session.stats,
             host=self._engine.host,
-            drafter=self._engine.options["drafter"],
+            drafter=self._engine.drafting.drafter,
             kernels=_runtime.active_kernels(),
             threads=self._engine.threads,
             first_token_seconds=self._first_token_seconds,

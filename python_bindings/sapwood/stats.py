@@ -94,11 +94,17 @@ class Stats:
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
+    def _draft_share(self) -> str:
+        if self.drafted_tokens == 0 or self.decode_seconds == 0:
+            return ""
+        return f", {self.drafter} {self.draft_seconds / self.decode_seconds:.0%} of the time"
+
     def line(self) -> str:
         """One line for a person."""
         return (
             f"{self.emitted_tokens} tokens at {self.tokens_per_second:.1f} tokens/s"
             f" | prompt {self.prompt_tokens} at {self.prompt_tokens_per_second:.0f} tokens/s"
             f" | {self.mode}: {self.mean_accepted_length:.2f} tokens a step, {self.steps} steps"
+            f"{self._draft_share()}"
             f" | {self.host} ({self.kernels}), {self.threads} threads | {self.stop_reason}"
         )

@@ -1,6 +1,8 @@
 // Measuring: the machine's limits and what a pass costs, for `sapwood bench kernels`.
 
 #include "bindings.h"
+#include "draft/trained_draft.h"
+#include "measure/draft_quality.h"
 #include "measure/machine.h"
 #include "measure/model_cost.h"
 #include "measure/random_model.h"
@@ -31,6 +33,55 @@ using Unlocked = nb::call_guard<nb::gil_scoped_release>;
 }  // namespace
 
 void bind_measure(nb::module_& module) {
+  nb::class_<DraftComparison>(module, "DraftComparison",
+                              "A trained draft's law of one token against its target's.")
+      .def_ro("position", &DraftComparison::position)
+      .def_ro("depth", &DraftComparison::depth, "1: right after what is verified.")
+      .def_ro("same_top", &DraftComparison::same_top)
+      .def_ro("covered", &DraftComparison::covered,
+              "The draft can guess the target's likeliest token.")
+      .def_ro("overlap", &DraftComparison::overlap, "Sum of min(p, q), temperature 1.")
+      .def_ro("entropy", &DraftComparison::entropy, "Of the draft's law, in nats.")
+      .def_prop_ro(
+          "uncertainty",
+          [](const DraftComparison& self) {
+            return self.uncertainty < 0 ? std::optional<float>() : self.uncertainty;
+          },
+          "Predicted 1 - overlap; None: the draft has no uncertainty network.");
+  nb::class_<DraftQuality::Cost>(module, "DraftPassCost", "Milliseconds, measured once.")
+      .def_ro("target_row", &DraftQuality::Cost::target_row)
+      .def_ro("text_pass", &DraftQuality::Cost::text_pass)
+      .def_ro("node_pass", &DraftQuality::Cost::node_pass);
+  nb::class_<DraftQuality>(module, "DraftQuality",
+                           "How good a trained draft is on texts of its target, and what it costs.")
+      .def_static(
+          "create",
+          [](std::shared_ptr<Model> target, const TrainedDraft& draft, int depths,
+             int context_length) {
+            return value_or_raise(
+                DraftQuality::create(std::move(target), draft, depths, context_length));
+          },
+          nb::arg("target"), nb::arg("draft"), nb::kw_only(), nb::arg("depths"),
+          nb::arg("context_length"))
+      .def(
+          "compare",
+          [](DraftQuality& self, const std::vector<int32_t>& text, int first) {
+            nb::gil_scoped_release unlocked;
+            return value_or_raise(self.compare(text, first));
+          },
+          nb::arg("text"), nb::arg("first"),
+          "Of every token from `first` on, at every depth, those before taken as right. The GIL is "
+          "released.")
+      .def(
+          "cost",
+          [](DraftQuality& self, int context, int unread, int nodes) {
+            nb::gil_scoped_release unlocked;
+            return value_or_raise(self.cost(context, unread, nodes));
+          },
+          nb::kw_only(), nb::arg("context"), nb::arg("unread"), nb::arg("nodes"),
+          "A row of the target, a draft pass over `unread` rows of text and one over `nodes` "
+          "nodes, once. The GIL is released.");
+
   module.def(
       "known_shapes",
       [] { return std::vector<std::string>(known_shapes().begin(), known_shapes().end()); },

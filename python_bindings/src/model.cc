@@ -6,6 +6,7 @@
 
 #include "bindings.h"
 #include "draft/trained_draft.h"
+#include "model/draft_folder.h"
 #include "model/draft_model.h"
 #include "model/native.h"
 #ifdef SAPWOOD_WITH_ONNXRUNTIME

@@ -10,6 +10,7 @@
 #include "draft/ngram_table.h"
 #include "kernels/kernels.h"
 #include "make_test_bundle.h"
+#include "make_test_draft.h"
 #include "model/bundle.h"
 #include "sapwood/sapwood.h"
 #include "temporary_folder.h"
@@ -125,8 +126,19 @@ TEST(CApi, EveryDrafterGivesTheSameTextAndOthersAreRefused) {
     const Answered answered(options, opened);
     EXPECT_EQ(answered.text, expected) << drafter << ' ' << answered.why;
   }
+  const std::string draft = write_test_draft(bundle(), {}).value();
+  options.draft_bundle = draft.c_str();
+  for (const char* drafter : {"head", "cascade"}) {
+    options.drafter = drafter;
+    const Answered answered(options, opened);
+    EXPECT_EQ(answered.text, expected) << drafter << ' ' << answered.why;
+  }
+  for (const char* drafter : {"parallel-heads", "model", "mix"}) {
+    options.drafter = drafter;
+    EXPECT_NE(Answered(options, opened).why.find(drafter), std::string::npos);
+  }
   options.draft_bundle = nullptr;
-  for (const char* drafter : {"model", "oracle"}) {
+  for (const char* drafter : {"model", "head", "oracle"}) {
     options.drafter = drafter;
     EXPECT_NE(Answered(options, opened).why.find(drafter), std::string::npos);
   }

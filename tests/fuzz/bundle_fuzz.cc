@@ -1,5 +1,5 @@
-// A bundle with any manifest whatever: it opens, or one line says why not, and every tensor that an
-// opened bundle gives lies inside the weights.
+// A bundle or a trained draft with any manifest whatever: it opens, or one line says why not, and
+// every tensor that an opened one gives lies inside the weights.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -8,7 +8,9 @@
 
 #include "fuzz_target.h"
 #include "make_test_bundle.h"
+#include "make_test_draft.h"
 #include "model/bundle.h"
+#include "model/draft_folder.h"
 #include "model/tensors.h"
 #include "promise.h"
 #include "temporary_folder.h"
@@ -27,14 +29,15 @@ void check_message(const Status& status) {
   }
 }
 
-// Reads the first and the last byte of what the bundle gives.
+// Reads the first and the last byte.
+void read(const void* data, size_t size) {
+  require(data != nullptr && size > 0, "every tensor of the spec is there");
+  const volatile uint8_t* bytes = static_cast<const uint8_t*>(data);
+  (void)bytes[0];
+  (void)bytes[size - 1];
+}
+
 void touch(const Bundle& bundle) {
-  const auto read = [](const void* data, size_t size) {
-    require(data != nullptr && size > 0, "every tensor of the spec is there");
-    const volatile uint8_t* bytes = static_cast<const uint8_t*>(data);
-    (void)bytes[0];
-    (void)bytes[size - 1];
-  };
   for (const TensorShape& tensor : tensors_of(bundle.spec())) {
     if (tensor.matrix) {
       const LinearWeights weights = bundle.linear(tensor.name);
@@ -70,6 +73,41 @@ void open_on_disk(const std::string& text, uint64_t weights_bytes,
   }
 }
 
+void touch(const DraftFolder& draft) {
+  const Weights tensors = draft.tensors();
+  for (const TensorShape& tensor : tensors_of_draft(draft.manifest())) {
+    if (tensor.matrix) {
+      const LinearWeights weights = tensors.linear(tensor.name);
+      read(weights.data, weights.bytes());
+    } else if (tensor.integers) {
+      read(tensors.integers(tensor.name).data(), tensors.integers(tensor.name).size_bytes());
+    } else {
+      read(tensors.values(tensor.name).data(), tensors.values(tensor.name).size_bytes());
+    }
+  }
+  require(uncertainty_head_of(draft).ok(), "an uncertainty network is whole");
+}
+
+// Beside the weights of a good one, if they are not too large to be made as large as it says.
+void open_draft_on_disk(const std::string& text, const DraftManifest& manifest) {
+  static const std::string folder = [] {
+    const std::string target = write_test_bundle(test_bundle_options("llama")).value();
+    return write_test_draft(target, {}).value();
+  }();
+  write_text(folder + "/manifest.json", text);
+  const uint64_t size = find_file(manifest.files, manifest.weights_file)->bytes;
+  if (manifest.weights_file == "draft.weights" && size <= kMaxWeights) {
+    require(::truncate((folder + "/draft.weights").c_str(), static_cast<off_t>(size)) == 0,
+            "the file can be resized");
+  }
+  const Result<DraftFolder> draft = DraftFolder::open(folder, {.verify_checksums = false});
+  if (draft.ok()) {
+    touch(draft.value());
+  } else {
+    check_message(draft.status());
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> fuzz_seeds() {
@@ -82,11 +120,22 @@ std::vector<std::string> fuzz_seeds() {
     const std::string folder = write_test_bundle(options).value();
     seeds.push_back(read_file(folder + "/manifest.json", 1 << 20).value());
   }
+  const std::string target = write_test_bundle(test_bundle_options("llama")).value();
+  for (const DraftKind kind : {DraftKind::kHead, DraftKind::kParallelHeads}) {
+    const std::string folder = write_test_draft(target, {.kind = kind}).value();
+    seeds.push_back(read_file(folder + "/manifest.json", 1 << 20).value());
+  }
   return seeds;
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
+  const Result<DraftManifest> draft = parse_draft_manifest(text, "manifest.json");
+  if (draft.ok()) {
+    open_draft_on_disk(text, draft.value());
+  } else {
+    check_message(draft.status());
+  }
   Result<Manifest> manifest = parse_manifest(text, "manifest.json");
   if (!manifest.ok()) {
     check_message(manifest.status());

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from sapwood.paths import default_bundle
+from tiny_drafts import write_tiny_draft
 from tiny_models import tiny_config, tiny_weights, write_folder
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -67,8 +68,17 @@ def exit_bundle(tiny_source: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 def drafter_options(drafter: str, exit_bundle: Path) -> dict[str, Any]:
-    """What an engine over ``exit_bundle`` needs for this drafter; it drafts for itself."""
-    return {"drafter": drafter, **({"draft": exit_bundle} if drafter == "model" else {})}
+    """What an engine over ``exit_bundle`` needs for this drafter: the bundle itself, or a draft of
+    random weights beside it."""
+    options: dict[str, Any] = {"drafter": drafter}
+    if drafter == "model":
+        options["draft"] = exit_bundle
+    if drafter in ("head", "parallel-heads"):
+        folder = exit_bundle.parent / drafter
+        if not folder.exists():
+            write_tiny_draft(folder, exit_bundle, kind=drafter.replace("-", "_"))
+        options["draft"] = folder
+    return options
 
 
 @pytest.fixture(scope="session")

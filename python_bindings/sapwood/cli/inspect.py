@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +14,25 @@ from sapwood.cli.common import (
     output_console,
     print_json,
 )
+from sapwood.cli.inspect_tables import formats_of, print_formats_and_files
 
 EXAMPLE = "Example:  sapwood inspect bundles/smollm2 --json"
 
 
 def inspect(bundle: BundleArgument = None, as_json: JsonOption = False) -> None:
-    """Show a bundle's model, tensors, files and checks. A damaged bundle is refused by name."""
+    """Show a bundle's model, tensors, files and checks, or a trained draft's. A damaged one is
+    refused by name."""
     from sapwood import _runtime
+    from sapwood.cli.inspect_draft import show_draft
+    from sapwood.drafting import is_trained_draft
     from sapwood.manifest import read_manifest
     from sapwood.paths import resolve_bundle
 
     folder = resolve_bundle(bundle)
+    if is_trained_draft(folder):
+        _runtime.check_draft(str(folder))
+        show_draft(folder, as_json)
+        return
     _runtime.check_bundle(str(folder))
     report = describe(folder, read_manifest(folder))
     if as_json:
@@ -37,14 +44,7 @@ def inspect(bundle: BundleArgument = None, as_json: JsonOption = False) -> None:
 def describe(folder: Path, manifest: dict[str, Any]) -> dict[str, Any]:
     """The object that ``--json`` prints, for a bundle that passed its checks."""
     target = manifest["target"]
-    formats: dict[str, dict[str, int]] = defaultdict(
-        lambda: {"tensors": 0, "parameters": 0, "bytes": 0}
-    )
-    for tensor in target["tensors"].values():
-        entry = formats[tensor["format"]]
-        entry["tensors"] += 1
-        entry["parameters"] += _elements(tensor["shape"])
-        entry["bytes"] += tensor["bytes"]
+    formats = formats_of(target["tensors"])
     return {
         "bundle": str(folder),
         "name": manifest["name"],
@@ -55,7 +55,7 @@ def describe(folder: Path, manifest: dict[str, Any]) -> dict[str, Any]:
         "hosts": ["native", *(["onnxruntime"] if target.get("onnx") else [])],
         "kv_bytes_per_token": kv_bytes_per_token(target["spec"]),
         "parameters": sum(entry["parameters"] for entry in formats.values()),
-        "formats": dict(formats),
+        "formats": formats,
         "quantization": manifest["quantization"],
         "numerics": manifest["numerics"],
         "tokenizer": manifest["tokenizer"],
@@ -65,13 +65,6 @@ def describe(folder: Path, manifest: dict[str, Any]) -> dict[str, Any]:
         "bytes": sum(entry["bytes"] for entry in manifest["files"]),
         "checks": {"manifest": True, "sizes": True, "checksums": True, "tensors": True},
     }
-
-
-def _elements(shape: list[int]) -> int:
-    product = 1
-    for size in shape:
-        product *= size
-    return product
 
 
 def _drafter(entry: dict[str, Any], layers: int) -> str:
@@ -126,17 +119,4 @@ def _print(report: dict[str, Any]) -> None:
         "written by", f"sapwood {report['sapwood_version']}, schema {report['schema_version']}"
     )
     console.print(facts)
-    formats = Table("format", "tensors", "parameters", "bytes", box=None, padding=(0, 2, 0, 0))
-    for name, entry in sorted(report["formats"].items()):
-        formats.add_row(
-            name,
-            str(entry["tensors"]),
-            f"{entry['parameters']:,}",
-            human_bytes(entry["bytes"]),
-        )
-    console.print(formats)
-    files = Table("file", "bytes", "sha256", box=None, padding=(0, 2, 0, 0))
-    for entry in report["files"]:
-        files.add_row(entry["name"], human_bytes(entry["bytes"]), entry["sha256"][:16] + "...")
-    console.print(files)
-    console.print("checks: manifest, file sizes, checksums, tensors: all good", style="green")
+    print_formats_and_files(console, report)

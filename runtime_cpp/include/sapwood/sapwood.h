@@ -137,12 +137,14 @@ typedef struct sapwood_session_options {
   size_t size;            /* set by sapwood_session_options_init */
   int32_t context_length; /* prompt and answer together; 0 (default): what the bundle proposes */
   int32_t max_tree_nodes; /* guesses verified a step, at most 256 (default 31) */
-  /* What guesses: "mix" (NULL), "ngram", "successor", "none", "model", "early-exit", "cascade". It
-   * lives as long as the session: what it learns from one answer helps the next. */
+  /* What guesses: "mix" (NULL), "ngram", "successor", "none", "model", "early-exit", "head",
+   * "parallel-heads", "cascade". It lives as long as the session: what it learns from one answer
+   * helps the next. */
   const char* drafter;
   const char* ngram_table;    /* to begin with: a file of `sapwood ngram build`, or the
                                * survey that `sapwood tune` wrote; NULL: nothing */
-  const char* draft_bundle;   /* of the drafter model, or of a cascade; NULL: the early exit */
+  const char* draft_bundle;   /* a bundle (model, cascade), or a draft that was trained for the
+                               * target (head, parallel-heads, cascade); NULL: the early exit */
   const char* measured_costs; /* the file that `sapwood tune` wrote for this bundle, host, threads
                                * and machine; NULL: costs are learned from the session's steps */
   const char* kv; /* the KV cache: "float16" (NULL, default) or "int8": half the memory and faster

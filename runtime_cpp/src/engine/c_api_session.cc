@@ -7,32 +7,40 @@
 #include "base/json.h"
 #include "base/sha256.h"
 #include "draft/drafters.h"
+#include "draft/trained_draft.h"
 #include "engine/c_api.h"
 #include "kernels/kernels.h"
+#include "model/draft_folder.h"
 #include "model/draft_model.h"
 #include "tree/cost_file.h"
 
 namespace sapwood::c_api {
 namespace {
 
-// The model that a drafter of this name runs, or null.
-Result<std::shared_ptr<Model>> drafting_model(const sapwood_engine& engine,
-                                              const std::string& drafter, const char* path) {
-  const auto shared = [](Result<std::unique_ptr<Model>> opened) -> Result<std::shared_ptr<Model>> {
-    if (!opened.ok()) return opened.status();
-    return std::shared_ptr<Model>(std::move(opened).value());
+// What a drafter of this name runs, into parts->model or parts->draft.
+Status open_draft(const sapwood_engine& engine, const std::string& drafter, const char* path,
+                  DrafterParts* parts) {
+  const auto keep = [&](Result<std::unique_ptr<Model>> opened) {
+    if (opened.ok()) parts->model = std::move(opened).value();
+    return opened.status();
   };
   NativeOptions options;
   options.threads = engine.threads;
   options.team = engine.model->team();
+  if (path != nullptr && is_draft_folder(path)) {
+    Result<std::shared_ptr<const TrainedDraft>> opened =
+        open_trained_draft(path, engine.bundle, {}, options);
+    if (opened.ok()) parts->draft = std::move(opened).value();
+    return opened.status();
+  }
   if (path != nullptr) {
     Result<Bundle> draft = Bundle::open(path);
     if (!draft.ok()) return draft.status();
-    return shared(open_draft_model(
+    return keep(open_draft_model(
         *engine.bundle, std::make_shared<const Bundle>(std::move(draft).value()), options));
   }
-  if (drafter == "model" || !drafter_needs_model(drafter)) return std::shared_ptr<Model>();
-  return shared(open_early_exit(engine.bundle, options));
+  if (drafter == "model" || !drafter_needs_model(drafter)) return Status::okay();
+  return keep(open_early_exit(engine.bundle, options));
 }
 
 Result<std::unique_ptr<Drafter>> drafter_of(const sapwood_engine& engine,
@@ -49,9 +57,7 @@ Result<std::unique_ptr<Drafter>> drafter_of(const sapwood_engine& engine,
     if (!read.ok()) return read.status();
     parts.saved = &table.emplace(std::move(read).value());
   }
-  Result<std::shared_ptr<Model>> model = drafting_model(engine, name, options.draft_bundle);
-  if (!model.ok()) return model.status();
-  parts.model = std::move(model).value();
+  SAPWOOD_TRY(open_draft(engine, name, options.draft_bundle, &parts));
   return make_drafter(name, parts);
 }
 

@@ -50,6 +50,16 @@ Result<DraftFolder> DraftFolder::open(const std::string& path, const BundleOptio
   return draft;
 }
 
+bool is_draft_folder(const std::string& path) {
+  const std::string file = path + "/manifest.json";
+  const Result<std::string> text = read_file(file, kMaxManifestBytes);
+  if (!text.ok()) return false;
+  const Result<nlohmann::json> root = parse_json(text.value(), file);
+  std::string kind;
+  return root.ok() && root.value().is_object() &&
+         JsonObject(root.value(), file).read("kind", &kind).ok() && kind == "draft";
+}
+
 Status check_fits(const DraftFolder& draft, const Bundle& target) {
   const DraftTarget& wanted = draft.manifest().target;
   const ModelSpec& spec = target.spec();

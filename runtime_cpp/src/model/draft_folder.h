@@ -37,6 +37,9 @@ class DraftFolder {
   FileMap map_;
 };
 
+// Whether the folder's manifest calls it a draft; a manifest that cannot be read does not.
+bool is_draft_folder(const std::string& path);
+
 // kInvalidArgument naming the draft and what differs, if it was trained for a target of another
 // shape or tokenizer.
 Status check_fits(const DraftFolder& draft, const Bundle& target);

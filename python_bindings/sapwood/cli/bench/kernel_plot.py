@@ -5,20 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from sapwood.errors import SapwoodError
-
-
-def check(path: Path) -> None:
-    """Raises before anything is measured if the picture could not be written afterwards."""
-    if path.suffix.lower() != ".png":
-        raise SapwoodError(f"--plot {path}: give a file that ends in .png")
-    if not path.parent.is_dir():
-        raise SapwoodError(f"--plot {path}: there is no folder {path.parent}; make it first")
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise SapwoodError("--plot needs matplotlib: pip install 'sapwood[plot]'") from None
-
 
 def draw(report: dict[str, Any], path: Path) -> None:
     """Milliseconds of a pass by rows: linears, and the model at each context, over the roofline."""

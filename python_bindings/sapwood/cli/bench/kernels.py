@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
+from sapwood.cli.bench.plot_file import check_plot
 from sapwood.cli.common import (
     BundleArgument,
     JsonOption,
@@ -78,14 +79,14 @@ def kernels(
     interleaved round by round, so that a drifting machine hits all figures alike.
     """
     if plot is not None:
-        from sapwood.cli.bench import kernel_plot
-
-        kernel_plot.check(plot)
+        check_plot(plot)
     if shape and (bundle is not None or hosts != "native"):
         raise SapwoodError("--shape measures random weights on the native host, not a bundle")
     names = choices("--hosts", hosts, HOSTS)
     report = measure(bundle, shape, host_options, repeats, names)
     if plot is not None:
+        from sapwood.cli.bench import kernel_plot
+
         kernel_plot.draw(report, plot)
     if as_json:
         print_json(report)

@@ -119,10 +119,7 @@ def _run(
     eos_token_ids = engine.tokenizer.eos_token_ids
 
     def answer(mode: str, prompt: str, options: AnswerOptions) -> Answer:
-        if engine.tokenizer.chat_template is None:
-            ids = engine.tokenizer.encode_prompt(prompt)
-        else:
-            ids = engine.tokenizer.encode_chat([{"role": "user", "content": prompt}])
+        ids = engine.encode(prompt)
         session = sessions[mode]
         start_session(session, ids, {**options, "mode": mode}, eos_token_ids)
         while session.step():

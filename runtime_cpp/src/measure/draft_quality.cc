@@ -1,23 +1,19 @@
 #include "measure/draft_quality.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <numeric>
 #include <string>
 #include <utility>
 
+#include "base/clock.h"
 #include "kernels/kernels.h"
 #include "verify/sampling.h"
 
 namespace sapwood {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-double milliseconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
-}
+double milliseconds_since(Clock::time_point begin) { return 1e3 * seconds_since(begin); }
 
 }  // namespace
 

@@ -555,6 +555,22 @@ def open_draft_model(folder: str, *, target_folder: str, target: Model, threads:
     A bundle that drafts for `target`, which was opened from `target_folder` and whose vocabulary it must have. On the native host; runs on the target's threads, or on as many of its own where the target keeps its to itself.
     """
 
+class TrainedDraft:
+    """A draft that was trained for a target, opened for it."""
+
+    @property
+    def drafter(self) -> str: ...
+
+def check_draft(folder: str) -> None:
+    """
+    Reads and checks everything in a draft folder. Raises SapwoodError naming what is wrong.
+    """
+
+def open_trained_draft(folder: str, *, target_folder: str, target: Model, threads: int, verify_checksums: bool = True) -> TrainedDraft:
+    """
+    A draft folder that was trained for `target`, which was opened from `target_folder`. Runs on the target's threads, or on as many of its own.
+    """
+
 def open_early_exit(target_folder: str, *, target: Model, threads: int) -> Model:
     """
     The first layers of a bundle that has an early exit, to draft for the whole.
@@ -732,9 +748,9 @@ class Session:
     """One conversation with a model. Not thread-safe, except for cancel()."""
 
     @staticmethod
-    def create(model: Model, *, context_length: int, max_tree_nodes: int = 31, drafter: str = 'mix', measured_costs: CostGrid | None = None, learn_costs: bool = True, ngram: NgramTable | None = None, draft_model: Model | None = None, kv: str = 'float16') -> Session:
+    def create(model: Model, *, context_length: int, max_tree_nodes: int = 31, drafter: str = 'mix', measured_costs: CostGrid | None = None, learn_costs: bool = True, ngram: NgramTable | None = None, draft_model: Model | None = None, trained_draft: TrainedDraft | None = None, kv: str = 'float16') -> Session:
         """
-        `drafter`: one of drafter_names(). `measured_costs`: what a pass costs here; without it the session finds out from its own steps. `ngram`: what the drafter begins with. `draft_model`: what a drafter runs that runs a model. `kv`: the cache's format, float16 or int8.
+        `drafter`: one of drafter_names(). `measured_costs`: what a pass costs here; without it the session finds out from its own steps. `ngram`: what the drafter begins with. `draft_model`: what a drafter runs that runs a model; `trained_draft`: what one runs that runs a draft. `kv`: the cache's format, float16 or int8.
         """
 
     def start(self, prompt: Sequence[int], *, mode: str = 'dynamic', sampling: SamplingOptions = ..., max_new_tokens: int = 128, eos_token_ids: Sequence[int] = [], chain_length: int = 4, fixed_nodes: int = 15, adapt: bool = False, verifier: str = 'target_draw', length_rule: str = 'window', beta: float = 0.30000001192092896) -> None:
@@ -778,6 +794,63 @@ class Session:
     @property
     def last_tree(self) -> DraftTree:
         """A copy of the latest step's draft."""
+
+class DraftComparison:
+    """A trained draft's law of one token against its target's."""
+
+    @property
+    def position(self) -> int: ...
+
+    @property
+    def depth(self) -> int:
+        """1: right after what is verified."""
+
+    @property
+    def same_top(self) -> bool: ...
+
+    @property
+    def covered(self) -> bool:
+        """The draft can guess the target's likeliest token."""
+
+    @property
+    def overlap(self) -> float:
+        """Sum of min(p, q), temperature 1."""
+
+    @property
+    def entropy(self) -> float:
+        """Of the draft's law, in nats."""
+
+    @property
+    def uncertainty(self) -> float | None:
+        """Predicted 1 - overlap; None: the draft has no uncertainty network."""
+
+class DraftPassCost:
+    """Milliseconds, measured once."""
+
+    @property
+    def target_row(self) -> float: ...
+
+    @property
+    def text_pass(self) -> float: ...
+
+    @property
+    def node_pass(self) -> float: ...
+
+class DraftQuality:
+    """How good a trained draft is on texts of its target, and what it costs."""
+
+    @staticmethod
+    def create(target: Model, draft: TrainedDraft, *, depths: int, context_length: int) -> DraftQuality: ...
+
+    def compare(self, text: Sequence[int], first: int) -> list[DraftComparison]:
+        """
+        Of every token from `first` on, at every depth, those before taken as right. The GIL is released.
+        """
+
+    def cost(self, *, context: int, unread: int, nodes: int) -> DraftPassCost:
+        """
+        A row of the target, a draft pass over `unread` rows of text and one over `nodes` nodes, once. The GIL is released.
+        """
 
 def known_shapes() -> list[str]:
     """Names of model sizes that ModelCost can measure with random weights."""

@@ -379,9 +379,13 @@ def test_the_command_writes_data_and_reports_its_mix(
     assert result.returncode == 0, result.stderr
     report = json.loads(result.stdout)
     assert report["data"]["tokens"] >= 1500
+    assert report["data_tokens_per_second"] > 0
     assert report["work"] == str(tmp_path / "draft.work")
     assert shard_names(tmp_path / "draft.work" / "data")
     assert not out.exists()
+    again = json.loads(sapwood(*distill(*arguments)).stdout)
+    assert again["data"] == report["data"]
+    assert again["data_tokens_per_second"] == 0
 
 
 def test_the_command_makes_a_draft_from_nothing(

@@ -101,12 +101,15 @@ def distill(
         )
         share = 1.0 if data_only else DATA_SHARE
         data_until = begun + 60 * minutes * share
+        speed = 0.0
+
+        def on_data(now: DataProgress) -> None:
+            nonlocal speed
+            speed = now.tokens_per_second
+            show(_data_line(now), min(1.0, now.tokens / now.goal))
+
         data = make_data(
-            bundle,
-            work / "data",
-            options,
-            lambda now: show(_data_line(now), now.tokens / now.goal),
-            lambda: time.monotonic() >= data_until,
+            bundle, work / "data", options, on_data, lambda: time.monotonic() >= data_until
         )
         if data["shards"] == 0:
             raise SapwoodError(
@@ -123,6 +126,7 @@ def distill(
                 "work": str(work),
                 "seconds": time.monotonic() - begun,
                 "data": data,
+                "data_tokens_per_second": speed,  # of this run; 0 if all was there
                 "training": training,
             }
         )

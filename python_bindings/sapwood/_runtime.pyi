@@ -561,6 +561,21 @@ class TrainedDraft:
     @property
     def drafter(self) -> str: ...
 
+class DraftHead:
+    """A trained head alone: its passes as they are."""
+
+    @staticmethod
+    def open(folder: str, *, target_folder: str, threads: int, max_rows: int = 256) -> DraftHead: ...
+
+    def make_kv(self, slots: int) -> KvStore: ...
+
+    def forward(self, kv: KvStore, *, tokens: Sequence[int], positions: Sequence[int], slots: Sequence[int], context_slots: Sequence[int], path_slots: Sequence[int], path_begin: Sequence[int], path_end: Sequence[int], features: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], states: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> tuple[Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C')], Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C')]]:
+        """
+        One pass: `features` of the first rows, `states` of all others; logits [rows, subset] and states [rows, hidden_size] of every row, in float32.
+        """
+
+    def uncertainty(self, state: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> float | None: ...
+
 def check_draft(folder: str) -> None:
     """
     Reads and checks everything in a draft folder. Raises SapwoodError naming what is wrong.

@@ -3,10 +3,12 @@
 #include "model/model.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "bindings.h"
 #include "draft/trained_draft.h"
 #include "model/draft_folder.h"
+#include "model/draft_head.h"
 #include "model/draft_model.h"
 #include "model/native.h"
 #ifdef SAPWOOD_WITH_ONNXRUNTIME
@@ -70,6 +72,35 @@ std::shared_ptr<const TrainedDraft> open_trained(const std::string& folder,
   nb::gil_scoped_release unlocked;
   return value_or_raise(open_trained_draft(folder, open_bundle(target_folder, false),
                                            {.verify_checksums = verify_checksums}, options));
+}
+
+std::shared_ptr<DraftHead> open_head(const std::string& folder, const std::string& target_folder,
+                                     int threads, int max_rows) {
+  nb::gil_scoped_release unlocked;
+  auto draft = std::make_shared<const DraftFolder>(value_or_raise(DraftFolder::open(folder)));
+  return value_or_raise(DraftHead::open(std::move(draft), open_bundle(target_folder, false),
+                                        {.threads = threads, .max_rows = max_rows}));
+}
+
+std::pair<NumpyArray<float, 2>, NumpyArray<float, 2>> forward_head(
+    DraftHead& head, KvStore& kv, const std::vector<int32_t>& tokens,
+    const std::vector<int32_t>& positions, const std::vector<int32_t>& slots,
+    const std::vector<int32_t>& context_slots, const std::vector<int32_t>& path_slots,
+    const std::vector<int32_t>& path_begin, const std::vector<int32_t>& path_end,
+    const FloatMatrix& features, const FloatMatrix& states) {
+  std::vector<int32_t> all(tokens.size());
+  std::iota(all.begin(), all.end(), 0);
+  const RowBatch batch{tokens,     positions,  slots,    context_slots,
+                       path_slots, path_begin, path_end, all};
+  const size_t law = head.spec().vocabulary_size;
+  const size_t hidden = head.spec().hidden_size;
+  auto logits = new_array<float>(tokens.size(), law);
+  auto out = new_array<float>(tokens.size(), hidden);
+  raise_unless_ok(head.forward(batch, {features.data(), features.size()},
+                               {states.data(), states.size()}, kv,
+                               {logits.data(), tokens.size() * law}));
+  std::copy(head.states().begin(), head.states().end(), out.data());
+  return {logits, out};
 }
 
 void check_draft(const std::string& folder) {
@@ -161,6 +192,27 @@ void bind_model(nb::module_& module) {
   nb::class_<TrainedDraft>(module, "TrainedDraft",
                            "A draft that was trained for a target, opened for it.")
       .def_prop_ro("drafter", [](const TrainedDraft& self) { return std::string(self.drafter()); });
+  nb::class_<DraftHead>(module, "DraftHead", "A trained head alone: its passes as they are.")
+      .def_static("open", &open_head, nb::arg("folder"), nb::kw_only(), nb::arg("target_folder"),
+                  nb::arg("threads"), nb::arg("max_rows") = NativeOptions().max_rows)
+      .def(
+          "make_kv",
+          [](const DraftHead& self, int slots) { return value_or_raise(self.make_kv(slots)); },
+          nb::arg("slots"))
+      .def("forward", &forward_head, nb::arg("kv"), nb::kw_only(), nb::arg("tokens"),
+           nb::arg("positions"), nb::arg("slots"), nb::arg("context_slots"), nb::arg("path_slots"),
+           nb::arg("path_begin"), nb::arg("path_end"), nb::arg("features"), nb::arg("states"),
+           "One pass: `features` of the first rows, `states` of all others; logits [rows, subset] "
+           "and states [rows, hidden_size] of every row, in float32.")
+      .def(
+          "uncertainty",
+          [](DraftHead& self, const FloatVector& state) {
+            if (state.size() != static_cast<size_t>(self.spec().hidden_size)) {
+              raise_invalid("a state has " + std::to_string(self.spec().hidden_size) + " numbers");
+            }
+            return self.uncertainty({state.data(), state.size()});
+          },
+          nb::arg("state"));
   module.def("check_draft", &check_draft, nb::arg("folder"),
              "Reads and checks everything in a draft folder. Raises SapwoodError naming what is "
              "wrong.");

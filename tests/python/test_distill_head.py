@@ -8,15 +8,17 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from sapwood_export.distill.draft_folder import LAYER  # noqa: E402
 from sapwood_export.distill.head import (  # noqa: E402
-    LAYER,
     HeadInputs,
     fused_input,
     unrolled_states,
 )
 from sapwood_export.distill.losses import soft_cross_entropy  # noqa: E402
 from sapwood_export.distill.parallel import initial_parallel, parallel_states  # noqa: E402
+from sapwood_export.distill.rounding import rounded  # noqa: E402
 from sapwood_export.models.decoder import decoder_layer, rotary_table  # noqa: E402
+from sapwood_export.quantize.formats import linear_format  # noqa: E402
 from sapwood_export.spec import ModelSpec  # noqa: E402
 
 ROWS, FEATURES = 7, 2
@@ -198,3 +200,20 @@ def test_the_loss_and_its_gradients_are_those_of_plain_cross_entropy(
     q = log_q.detach().exp()
     torch.testing.assert_close(agreement.overlap, torch.minimum(p, q).sum(-1))
     assert agreement.same_top.bool().tolist() == (p.argmax(-1) == q.argmax(-1)).tolist()
+
+
+def test_training_computes_with_weights_on_the_packed_grid() -> None:
+    generator = torch.Generator().manual_seed(8)
+    weight = torch.randn(4, 64, generator=generator, requires_grad=True)
+    form = linear_format("int4_g32_min")
+    on_grid = rounded(weight, form)
+    groups = on_grid.detach().view(-1, 32)
+    assert max(len(group.unique()) for group in groups) <= 16
+    steps = (weight.detach().view(-1, 32).aminmax(dim=1).max - groups.min(1).values) / 15
+    distance = (groups - weight.detach().view(-1, 32)).abs()
+    assert (distance <= steps[:, None] / 2 + 1e-6).all()
+    torch.testing.assert_close(rounded(on_grid.detach(), form), on_grid)
+    on_grid.backward(torch.full((4, 64), 3.0))
+    assert weight.grad is not None
+    assert weight.grad.unique().tolist() == [3.0]
+    assert rounded(weight, linear_format("int8_g32")) is weight

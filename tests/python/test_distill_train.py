@@ -252,6 +252,7 @@ def test_only_rows_that_foretell_what_the_target_wrote_count(data: Path) -> None
 def test_packed_weights_are_read_back_as_they_were_measured(bundle: Path, tmp_path: Path) -> None:
     generator = np.random.default_rng(4)
     tensors = {
+        "layer.output": generator.standard_normal((64, 64)).astype(np.float32),
         "fuse": generator.standard_normal((64, 128)).astype(np.float32),
         "output_norm": generator.standard_normal(64).astype(np.float32),
         "head": generator.standard_normal((40, 64)).astype(np.float32),
@@ -269,7 +270,8 @@ def test_packed_weights_are_read_back_as_they_were_measured(bundle: Path, tmp_pa
     manifest = json.loads((tmp_path / "draft" / "manifest.json").read_text())
     entries = manifest["draft"]["tensors"]
     assert entries["vocabulary_ids"]["format"] == "int32"
-    assert entries["fuse"]["format"] == "int4_g32_min"
+    assert entries["layer.output"]["format"] == "int4_g32_min"
+    assert entries["fuse"]["format"] == "int8_g32"
     assert entries["head"]["format"] == "int8_g32"
     for entry in manifest["files"]:
         assert (tmp_path / "draft" / entry["name"]).stat().st_size == entry["bytes"]

@@ -21,7 +21,7 @@ from sapwood_export.bundle_writer import (
     write_weights,
 )
 from sapwood_export.layout import BundleTensor, PackedTensor, PlainTensor
-from sapwood_export.quantize.formats import linear_format
+from sapwood_export.quantize.formats import LinearFormat, linear_format
 from sapwood_export.sources.base import Rows
 from sapwood_export.spec import ModelSpec
 from sapwood_export.staging import MANIFEST, staged_folder
@@ -29,6 +29,8 @@ from sapwood_export.staging import MANIFEST, staged_folder
 DRAFT = "draft"  # the manifest's kind
 WEIGHTS = "draft.weights"
 CARD = "README.md"
+
+LAYER = "layer."  # in front of the names of the draft layer's tensors
 
 HEAD = "head"
 PARALLEL_HEADS = "parallel_heads"
@@ -69,13 +71,15 @@ class DraftWeights:
 
 @dataclass(frozen=True)
 class DraftFormats:
-    """How the matrices are packed."""
+    """How the matrices are packed: those of the layer in four bits; those around it, whose inputs
+    differ in size by far more, and the head in eight."""
 
-    linear: str = "int4_g32_min"
-    head: str = "int8_g32"
+    layer: str = "int4_g32_min"
+    others: str = "int8_g32"
 
-    def of(self, name: str) -> str:
-        return self.head if name == "head" else self.linear
+    def of(self, name: str) -> LinearFormat:
+        """The format of a tensor by its name."""
+        return linear_format(self.layer if name.startswith(LAYER) else self.others)
 
 
 def write_draft(
@@ -173,8 +177,7 @@ def _layer_spec(bundle: Path) -> dict[str, Any]:
     return {name: values[name] for name in _SPEC_FIELDS}
 
 
-def _packed(name: str, values: NDArray[np.float32], form_name: str) -> PackedTensor:
-    form = linear_format(form_name)
+def _packed(name: str, values: NDArray[np.float32], form: LinearFormat) -> PackedTensor:
     if values.shape[1] % form.group:
         raise SapwoodError(
             f"the draft's '{name}' has {values.shape[1]} inputs, not a multiple of the group of "

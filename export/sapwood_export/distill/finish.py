@@ -32,19 +32,18 @@ from sapwood_export.distill.vocabulary import (
     weigh_sizes,
 )
 from sapwood_export.distill.windows import Batch
-from sapwood_export.quantize.formats import linear_format
 from sapwood_export.quantize.round_to_nearest import quantize
 
 _HELD_OUT_ROWS = 6_000
 _UNCERTAINTY_ROWS = 10_000  # each gives a state of every depth
 
 
-def finish(training: Training, out: Path, formats: DraftFormats | None = None) -> dict[str, Any]:
+def finish(training: Training, out: Path) -> dict[str, Any]:
     """Writes the draft folder ``out``. Returns what its manifest says of the training.
 
     The uncertainty network is fitted to the packed weights, which are what runs.
     """
-    formats = formats or DraftFormats()
+    formats = training.formats
     choices, ids = choose_subset(training)
     plain = {name: tensor.detach() for name, tensor in training.weights.items()}
     plain["head"] = read_head(training.bundle, training.spec)[ids]
@@ -93,7 +92,7 @@ def dequantised(weights: dict[str, Tensor], formats: DraftFormats) -> dict[str, 
     result = dict(weights)
     for name, tensor in weights.items():
         if tensor.dim() == 2:
-            form = linear_format(formats.of(name))
+            form = formats.of(name)
             result[name] = torch.from_numpy(quantize(tensor.numpy(), form).dequantize(form))
     return result
 

@@ -24,12 +24,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from sapwood_export.distill.draft_folder import LAYER
 from sapwood_export.models.decoder import gated_mlp_input, rms_norm, rotary_embedding
 from sapwood_export.spec import ModelSpec
 
 Weights = Mapping[str, Tensor]
-
-LAYER = "layer."  # in front of the names of the draft layer's tensors
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from sapwood_export.bundle import read_dequantized
-from sapwood_export.distill.head import LAYER
+from sapwood_export.distill.draft_folder import LAYER
 from sapwood_export.distill.windows import Batch
 from sapwood_export.models.decoder import rms_norm
 from sapwood_export.models.weights import Weights

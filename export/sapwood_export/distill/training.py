@@ -18,7 +18,7 @@ from torch import Tensor
 
 from sapwood.errors import SapwoodError
 from sapwood_export.bundle import read_spec
-from sapwood_export.distill.draft_folder import HEAD, KINDS
+from sapwood_export.distill.draft_folder import HEAD, KINDS, DraftFormats
 from sapwood_export.distill.drafts import foretell, lowered
 from sapwood_export.distill.evaluate import TargetOutput
 from sapwood_export.distill.initialise import (
@@ -30,6 +30,7 @@ from sapwood_export.distill.initialise import (
 from sapwood_export.distill.losses import soft_cross_entropy
 from sapwood_export.distill.optimiser import Optimiser, learning_rate_share
 from sapwood_export.distill.parallel import initial_parallel
+from sapwood_export.distill.rounding import rounded
 from sapwood_export.distill.shards import kept_layers, open_shard, shard_names
 from sapwood_export.distill.vocabulary import (
     most_frequent,
@@ -49,7 +50,7 @@ Report = Callable[[str], None]
 
 CHECKPOINT_SECONDS = 150.0
 REPORT_SECONDS = 10.0
-DECAY_SHARE = 0.15  # of the run
+DECAY_SHARE = 0.2  # of the run
 _FIT_BATCHES = 12
 
 
@@ -75,7 +76,7 @@ class TrainingOptions:
     unrolled_every: int = 3  # one batch in so many is unrolled; the others train depth 1
     window: int = 512  # rows
     windows: int = 4  # a batch
-    rate: float = 4e-4  # AdamW's
+    rate: float = 1e-3  # AdamW's
     precision: str = "bfloat16"  # of matrix products
     workers: int = field(default_factory=lambda: os.cpu_count() or 1)  # threads that train
 
@@ -126,6 +127,7 @@ class Training:
             precision=self.precision,
             rows=options.window,
         )
+        self.formats = DraftFormats()
         self.sampler = Sampler(data, options.window, options.seed)
         self.workers = ThreadPoolExecutor(
             options.workers, initializer=torch.set_num_threads, initargs=(1,)
@@ -253,7 +255,10 @@ class Training:
         rows = int(batch.counted.sum())
         if rows == 0:
             return _Gradients([], 0, 0.0)
-        weights = lowered(self.weights, self.precision)
+        weights = lowered(
+            {name: self._rounded(name, weight) for name, weight in self.weights.items()},
+            self.precision,
+        )
         parallel = self.options.kind != HEAD
         unrolled = parallel or self.steps % self.options.unrolled_every == 0
         depths = self.options.depths if unrolled else 1
@@ -276,6 +281,9 @@ class Training:
             torch.stack(losses).mean(), self._trained, allow_unused=True, materialize_grads=True
         )
         return _Gradients(gradients, rows, same_top)
+
+    def _rounded(self, name: str, weight: Tensor) -> Tensor:
+        return rounded(weight, self.formats.of(name)) if weight.dim() == 2 else weight
 
     def _use_weights(self, weights: dict[str, Tensor]) -> None:
         self.weights = {name: tensor.clone().requires_grad_() for name, tensor in weights.items()}

@@ -46,6 +46,7 @@ RECIPE = 1  # of seeds and conversations: shards of two recipes do not mix
 CAPACITY = 1024  # tokens of a conversation at most
 MOST_LANES = 64
 _FEWEST_LANES = 4
+_FEWEST_HELD = 16  # conversations of a run, however little time it has: else nothing can be trained
 JOBS = sum(MIX.values())  # conversations of a shard
 
 
@@ -85,7 +86,8 @@ def make_data(
     stop: Callable[[], bool] = lambda: False,
 ) -> dict[str, Any]:
     """Has the bundle's target write shards into ``folder`` until there are ``options.tokens``, or
-    ``stop`` says so. What other runs finished there counts. Returns what data.json holds.
+    ``stop`` says so after a few conversations. What other runs finished there counts. Returns what
+    data.json holds.
 
     Raises SapwoodError for a folder with data of another target, seed or recipe, and OSError.
     """
@@ -145,7 +147,7 @@ class _Stage:
     def run(self, stop: Callable[[], bool]) -> dict[str, Any]:
         if not self._enough():
             generation = self._generation()
-            looped_before = self._tally.looped
+            looped_before, held = self._tally.looped, 0
             for finished in generation.run(self._jobs()):
                 for number, texts in finished:
                     shard, conversation = divmod(number, JOBS)
@@ -154,7 +156,8 @@ class _Stage:
                 self._tally.looped = looped_before + generation.looped
                 self._write_whole_shards()
                 self._report(self._progress(generation.rows))
-                if stop() or self._enough():
+                held += len(finished)
+                if self._enough() or (held >= _FEWEST_HELD and stop()):
                     break
             # Time or room is up: what is finished counts, the rest of these shards is left out.
             for shard in sorted(self._waiting):

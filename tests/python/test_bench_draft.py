@@ -24,9 +24,8 @@ class Row:
     uncertainty: float | None = None
 
 
-# Two texts' worth of positions: from 5, right at all depths; from 6, wrong at once; from 7 right,
-# then wrong.
-ROWS = [
+# A text: from 5, right at all depths; from 6, wrong at once; from 7 right, then wrong.
+TEXT = [
     Row(5, 1, True, overlap=0.9),
     Row(6, 2, True, overlap=0.8),
     Row(6, 1, False, covered=False, overlap=0.1),
@@ -34,30 +33,39 @@ ROWS = [
     Row(7, 1, True, overlap=0.8),
     Row(8, 2, False, overlap=0.4),
 ]
+# Another, where everything is wrong at the same positions.
+WRONG = [Row(row.position, row.depth, False, overlap=0.0) for row in TEXT]
 
 
 def test_acceptance_is_counted_by_depth_and_after_what_was_right() -> None:
-    first, second = by_depth(ROWS)
+    first, second = by_depth([TEXT])
     assert first["rows"] == second["rows"] == 3
     assert first["greedy"] == first["greedy_after_right"] == pytest.approx(2 / 3)
     assert first["sampled"] == pytest.approx(0.6)
     assert second["greedy"] == pytest.approx(2 / 3)
     assert second["greedy_after_right"] == pytest.approx(1 / 2)  # not the one from 6
-    assert chain_length(ROWS) == pytest.approx((3 + 1 + 2) / 3)
-    whole = summary(ROWS)
+    assert chain_length([TEXT]) == pytest.approx((3 + 1 + 2) / 3)
+    whole = summary([TEXT])
     assert whole["tokens"] == 3
     assert whole["covered"] == pytest.approx(2 / 3)
 
 
+def test_texts_are_not_mixed_up_where_their_positions_are_the_same() -> None:
+    first, second = by_depth([WRONG, TEXT])
+    assert first["greedy"] == pytest.approx(2 / 6)
+    assert second["greedy_after_right"] == pytest.approx(1 / 2)
+    assert chain_length([WRONG, TEXT]) == pytest.approx((3 + (3 + 1 + 2)) / 6)
+
+
 def test_calibration_weighs_bins_by_their_size() -> None:
-    assert calibration(ROWS) is None
+    assert calibration([TEXT]) is None
     told = [
         Row(1, 1, True, overlap=0.9, uncertainty=0.12),
         Row(2, 1, True, overlap=0.7, uncertainty=0.18),
         Row(3, 1, True, overlap=0.0, uncertainty=1.0),
         Row(4, 1, True, overlap=0.5, uncertainty=0.95),
     ]
-    found = calibration(told)
+    found = calibration([told[:1], told[1:]])
     assert found is not None
     assert [each["count"] for each in found["bins"]] == [2, 2]
     assert found["bins"][0]["predicted"] == pytest.approx(0.15)

@@ -86,10 +86,10 @@ def draft(
     quality = _runtime.DraftQuality.create(
         engine.model, trained, depths=depths, context_length=engine.context_length
     )
-    rows = _compare(engine, quality, questions, options)
-    if not any(rows.values()):
+    texts = _compare(engine, quality, questions, options)
+    if not texts:
         raise SapwoodError(f"--suite {suite_file}: every answer was empty; nothing to compare")
-    every = [row for group in rows.values() for row in group]
+    every = [text for group in texts.values() for text in group]
     assert engine.drafting.folder is not None
     report = {
         "bundle": engine.manifest.get("name"),
@@ -102,7 +102,7 @@ def draft(
         "threads": engine.threads,
         "kernels": _runtime.active_kernels(),
         **summary(every),
-        "by_category": {name: summary(group) for name, group in rows.items() if group},
+        "by_category": {name: summary(group) for name, group in texts.items()},
         "calibration": calibration(every),
         "cost": _cost(quality, engine.context_length, repeats),
     }
@@ -123,21 +123,21 @@ def _compare(
     quality: DraftQuality,
     questions: Sequence[Question],
     options: AnswerOptions,
-) -> dict[str, list[DraftComparison]]:
-    """By category, over all answers."""
+) -> dict[str, list[list[DraftComparison]]]:
+    """By category, of every answer that is not empty."""
     from sapwood.generation import start_session
 
     session = engine.new_session()
-    rows: dict[str, list[DraftComparison]] = {}
+    texts: dict[str, list[list[DraftComparison]]] = {}
     for question in measuring(questions, lambda question: question.category):
         ids = engine.encode(question.prompt)
         start_session(session, ids, {**options, "mode": "plain"}, engine.tokenizer.eos_token_ids)
         while session.step():
             pass
-        group = rows.setdefault(question.category, [])
         if len(session.tokens) > len(ids):
-            group += quality.compare(session.tokens, len(ids))
-    return rows
+            group = texts.setdefault(question.category, [])
+            group.append(quality.compare(session.tokens, len(ids)))
+    return texts
 
 
 def _cost(quality: DraftQuality, context_length: int, repeats: int) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, Protocol
@@ -38,18 +38,18 @@ class Bin:
     seen: float  # 1 - sum of min(p, q)
 
 
-def by_depth(rows: Sequence[Comparison]) -> list[dict[str, Any]]:
+# What was found of one text; of several.
+Text = Sequence[Comparison]
+Texts = Sequence[Text]
+
+
+def by_depth(texts: Texts) -> list[dict[str, Any]]:
     """Means by depth, all tokens before taken as right. Greedy: the likeliest token is the same;
     ``greedy_after_right``, of those whose guesses at all depths before were the text's too."""
-    right = {(row.position, row.depth) for row in rows if row.same_top}
-
-    def path_right(row: Comparison) -> bool:
-        return all((row.position - back, row.depth - back) in right for back in range(1, row.depth))
-
     result = []
-    for depth in sorted({row.depth for row in rows}):
-        here = [row for row in rows if row.depth == depth]
-        after = [row for row in here if path_right(row)]
+    for depth in sorted({row.depth for text in texts for row in text}):
+        here = [row for text in texts for row in text if row.depth == depth]
+        after = [row for text in texts for row in _after_right(text, depth)]
         result.append(
             {
                 "depth": depth,
@@ -62,25 +62,42 @@ def by_depth(rows: Sequence[Comparison]) -> list[dict[str, Any]]:
     return result
 
 
-def chain_length(rows: Sequence[Comparison]) -> float:
+def _right(text: Text) -> set[tuple[int, int]]:
+    return {(row.position, row.depth) for row in text if row.same_top}
+
+
+def _after_right(text: Text, depth: int) -> Iterator[Comparison]:
+    right = _right(text)
+    for row in text:
+        above = ((row.position - back, depth - back) for back in range(1, depth))
+        if row.depth == depth and all(guess in right for guess in above):
+            yield row
+
+
+def chain_length(texts: Texts) -> float:
     """Tokens a step, the target's own included, of greedy chains as deep as there are depths, from
     every position alike."""
-    right = {(row.position, row.depth) for row in rows if row.same_top}
-    starts = [row.position for row in rows if row.depth == 1]
-    total = 0
-    for start in starts:
-        depth = 1
-        while (start + depth - 1, depth) in right:
-            depth += 1
-        total += depth
-    return total / len(starts)
+    lengths = []
+    for text in texts:
+        right = _right(text)
+        for start in (row.position for row in text if row.depth == 1):
+            depth = 1
+            while (start + depth - 1, depth) in right:
+                depth += 1
+            lengths.append(depth)
+    return fmean(lengths)
 
 
-def calibration(rows: Iterable[Comparison]) -> dict[str, Any] | None:
+def calibration(texts: Texts) -> dict[str, Any] | None:
     """Expected calibration error of the uncertainty network: the mean, over bins of its
     predictions weighted by their size, of how far the prediction is from what came (Naeini et al.,
     2015). None without a network."""
-    pairs = [(row.uncertainty, 1 - row.overlap) for row in rows if row.uncertainty is not None]
+    pairs = [
+        (row.uncertainty, 1 - row.overlap)
+        for text in texts
+        for row in text
+        if row.uncertainty is not None
+    ]
     if not pairs:
         return None
     bins = []
@@ -97,12 +114,12 @@ def calibration(rows: Iterable[Comparison]) -> dict[str, Any] | None:
     }
 
 
-def summary(rows: Sequence[Comparison]) -> dict[str, Any]:
+def summary(texts: Texts) -> dict[str, Any]:
     """The figures of a category, or of all."""
-    first = [row for row in rows if row.depth == 1]
+    first = [row for text in texts for row in text if row.depth == 1]
     return {
         "tokens": len(first),
         "covered": fmean(row.covered for row in first),
-        "chain_tokens_a_step": chain_length(rows),
-        "by_depth": by_depth(rows),
+        "chain_tokens_a_step": chain_length(texts),
+        "by_depth": by_depth(texts),
     }

@@ -13,12 +13,10 @@ def show(report: dict[str, Any]) -> None:
     """The object that ``--json`` prints, as tables."""
     console = output_console()
     depths = [each["depth"] for each in report["by_depth"]]
-    table = Table("category", box=None, padding=(0, 2, 0, 0))
-    for name in ("tokens", "covered", "chain"):
-        table.add_column(name, justify="right")
-    for depth in depths:
-        table.add_column(f"greedy {depth}", justify="right")
-    table.add_column("sampled 1", justify="right")
+    table = Table(box=None, padding=(0, 1, 0, 0))
+    table.add_column("category", no_wrap=True)
+    for name in ("tokens", "covered", "chain", *(f"top {d}" for d in depths), "drawn 1"):
+        table.add_column(name, justify="right", no_wrap=True)
     for name, part in [*report["by_category"].items(), ("all", report)]:
         greedy = {each["depth"]: each["greedy"] for each in part["by_depth"]}
         table.add_row(
@@ -48,8 +46,9 @@ def show(report: dict[str, Any]) -> None:
         f"{report['draft']} ({report['kind']}) for {report['bundle']}, {report['questions']} "
         f"prompts, temperature {report['temperature']:g}; one row of the target "
         f"{report['cost']['target_row_ms']:.2f} ms at {report['cost']['context']} tokens, "
-        f"{report['threads']} threads; {network}. Tokens before a depth are taken as right; chain: "
-        f"tokens a step of greedy chains of {depths[-1]}; sampled: sum of min(p, q).",
+        f"{report['threads']} threads; {network}. top d: the likeliest token is the target's at "
+        f"depth d, the tokens before taken as right; drawn: sum of min(p, q); chain: tokens a step "
+        f"of greedy chains of {depths[-1]}.",
         style="dim",
         soft_wrap=True,
     )

@@ -347,6 +347,22 @@ def test_a_shard_without_its_hidden_states_is_not_finished(tmp_path: Path) -> No
     assert shard_names(tmp_path) == []
 
 
+def test_a_shard_that_is_stopped_between_its_files_leaves_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replace, calls = os.replace, iter(range(6))
+
+    def stopped(source: Path, target: Path) -> None:
+        if next(calls) == 3:
+            raise KeyboardInterrupt
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        write_shard(tmp_path, "shard-00000", [some_text()])
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("damage", ["truncated", "other type", "other length"])
 def test_a_damaged_shard_is_named(tmp_path: Path, damage: str) -> None:
     write_shard(tmp_path, "shard-00000", [some_text()])

@@ -111,7 +111,8 @@ def write_shard(folder: Path, name: str, texts: Sequence[Text]) -> None:
         "category": np.array([text.category for text in texts], dtype=np.int32),
         "temperature": np.array([text.temperature for text in texts], dtype=np.float32),
     }
-    partial = {part: folder / f"{_PARTIAL}{name}.{part}.npy" for part in (*small, _LAST)}
+    final = {part: folder / f"{name}.{part}.npy" for part in (*small, _LAST)}
+    partial = {part: folder / f"{_PARTIAL}{name}.{part}.npy" for part in final}
     try:
         for part, array in small.items():
             np.save(partial[part], array)
@@ -123,7 +124,11 @@ def write_shard(folder: Path, name: str, texts: Sequence[Text]) -> None:
         hidden.flush()
         del hidden
         for part, path in partial.items():
-            os.replace(path, folder / f"{name}.{part}.npy")
+            os.replace(path, final[part])
+    except BaseException:
+        for path in final.values():
+            path.unlink(missing_ok=True)
+        raise
     finally:
         for path in partial.values():
             path.unlink(missing_ok=True)

@@ -107,6 +107,10 @@ missing_packages() {
   if [[ $1 == fuzz ]]; then
     links_fuzzers || echo "libclang-rt-$(clang++ -dumpversion | cut -d. -f1)-dev"
   fi
+  if [[ $1 == vm ]]; then
+    command -v qemu-system-x86_64 >/dev/null || echo qemu-system-x86
+    command -v cpio >/dev/null || echo cpio
+  fi
   if [[ $1 == arm64 ]]; then
     command -v aarch64-linux-gnu-g++ >/dev/null || echo g++-aarch64-linux-gnu
     command -v qemu-aarch64-static >/dev/null || echo qemu-user-static

@@ -10,6 +10,7 @@
 #include <random>
 #include <set>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace sapwood {
@@ -106,6 +107,35 @@ TEST(KvSlotBitmap, ABadSlotInAListFreesNothing) {
   EXPECT_FALSE(bitmap.free(std::array<int32_t, 3>{1, 2, -1}).ok());
   EXPECT_FALSE(bitmap.free(std::array<int32_t, 3>{1, 2, 30}).ok());
   EXPECT_EQ(bitmap.taken(), 8);
+}
+
+TEST(KvSlotBitmap, ARunIsAllThereOrNothingIsTaken) {
+  KvSlotBitmap bitmap(200);
+  EXPECT_EQ(bitmap.allocate_run(60), 0);
+  EXPECT_EQ(bitmap.allocate_run(80), 60);
+  ASSERT_TRUE(bitmap.free_run(0, 60).ok());
+  EXPECT_EQ(bitmap.available(), 120);
+  EXPECT_EQ(bitmap.allocate_run(61), -1);  // 60 and 60 are free, not side by side
+  EXPECT_EQ(bitmap.available(), 120);
+  ASSERT_TRUE(bitmap.free_run(60, 1).ok());
+  EXPECT_EQ(bitmap.allocate_run(61), 0);
+  EXPECT_EQ(bitmap.allocate_run(0), -1);
+  EXPECT_EQ(bitmap.allocate_run(201), -1);
+}
+
+TEST(KvSlotBitmap, ARunThatIsNotAllTakenIsRefusedAndStays) {
+  KvSlotBitmap bitmap(130);
+  ASSERT_EQ(bitmap.allocate_run(100), 0);
+  const Status status = bitmap.free_run(50, 51);
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_NE(status.message().find("slot 100 "), std::string::npos) << status.message();
+  EXPECT_EQ(bitmap.taken(), 100);
+  for (const auto& [first, count] : {std::pair(-1, 1), {0, -1}, {100, 31}, {131, 0}, {0, 131}}) {
+    EXPECT_FALSE(bitmap.free_run(first, count).ok()) << first << ' ' << count;
+  }
+  EXPECT_TRUE(bitmap.free_run(0, 100).ok());
+  EXPECT_TRUE(bitmap.free_run(0, 0).ok());
+  EXPECT_EQ(bitmap.taken(), 0);
 }
 
 TEST(KvSlotBitmap, ThePeakIsTheMostEverTaken) {

@@ -12,6 +12,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <limits>
 #include <string>
 #include <utility>
@@ -51,7 +52,23 @@ bool is_dma_buf(int fd) {
   return retried([&] { return ::fstatfs(fd, &info); }) == 0 && info.f_type == DMA_BUF_MAGIC;
 }
 
-// Of a memfd: -1 where the file is none.
+// A device's driver takes page after page until the system kills somebody for want of memory, so it
+// is not asked for more than there is.
+Status check_available(const char* what, size_t bytes) {
+  std::ifstream file("/proc/meminfo");
+  const std::string field = "MemAvailable:";
+  for (std::string word; file >> word;) {
+    size_t kilobytes = 0;
+    if (word != field || !(file >> kilobytes)) continue;
+    if (bytes >> 10 < kilobytes) return Status::okay();
+    return Status(Code::kExhausted, std::string(what) + ": " + std::to_string(bytes) +
+                                        " bytes are wanted and " + std::to_string(kilobytes) +
+                                        " KiB are available");
+  }
+  return Status::okay();  // unknown: the driver decides
+}
+
+// The size of a memfd that may be imported.
 Result<uint64_t> sealed_size(int fd) {
   const int seals = ::fcntl(fd, F_GET_SEALS);
   if (seals < 0) return refuse(fd, "it is neither a dma-buf nor a memfd");
@@ -91,6 +108,7 @@ Result<Descriptor> make_memfd(size_t bytes) {
 Result<Descriptor> make_udmabuf(size_t bytes) {
   Result<Descriptor> device = open_device(kUdmabufPath);
   if (!device.ok()) return device.status();
+  SAPWOOD_TRY(check_available("udmabuf", bytes));
   const Result<Descriptor> pages = make_memfd(bytes);
   if (!pages.ok()) return pages.status();
   udmabuf_create request = {};
@@ -111,6 +129,7 @@ Result<Descriptor> make_udmabuf(size_t bytes) {
 Result<Descriptor> make_dma_heap(size_t bytes) {
   Result<Descriptor> heap = open_device(kDmaHeapPath);
   if (!heap.ok()) return heap.status();
+  SAPWOOD_TRY(check_available("dma_heap", bytes));
   dma_heap_allocation_data request = {};
   request.len = bytes;
   request.fd_flags = O_RDWR | O_CLOEXEC;

@@ -48,7 +48,7 @@ from sapwood_export.distill.vocabulary import (  # noqa: E402
     token_counts,
     weigh_sizes,
 )
-from sapwood_export.distill.windows import Sampler, sequences, windows  # noqa: E402
+from sapwood_export.distill.windows import MEASURED, TRAINED, Sampler, sequences, windows  # noqa: E402
 from tiny_models import tiny_config, tiny_weights, write_folder  # noqa: E402
 
 LAYERS = (1, 2, 3)
@@ -211,7 +211,7 @@ def test_a_round_draws_every_row_that_is_not_held_out_once(data: Path) -> None:
     expected = set()
     for number in range(2):
         shard = open_shard(data, shard_name(number))
-        for sequence in sequences(shard, held_out=False):
+        for sequence in sequences(shard, TRAINED):
             begin, end = shard.offsets[sequence : sequence + 2]
             expected |= {(shard.name, row) for row in range(begin, end - 1)}
     assert set(seen) == expected
@@ -229,7 +229,7 @@ def test_a_shard_that_appears_later_joins_in(data: Path, tmp_path: Path) -> None
     sampler.draw(1)
     link(1)
     shard = open_shard(tmp_path, shard_name(0))
-    in_a_round = len(list(windows(shard, sequences(shard, held_out=False), 64)))
+    in_a_round = len(list(windows(shard, sequences(shard, TRAINED), 64)))
     first = sampler.draw(in_a_round - 1)
     second = sampler.draw(in_a_round)
     assert {piece.shard.name for window in first for piece in window} == {shard_name(0)}
@@ -319,4 +319,4 @@ def test_calibration_error_is_the_distance_from_what_is_observed() -> None:
 def _held_out_figures(training: Training) -> Any:
     _, ids = choose_subset(training)
     weights = training.weights | {"head": training.target.head[ids]}
-    return figures(compare_with_target(training, weights, ids, training.held_out(), 10_000))
+    return figures(compare_with_target(training, weights, ids, training.batches(MEASURED), 10_000))

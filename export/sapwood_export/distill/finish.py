@@ -31,11 +31,11 @@ from sapwood_export.distill.vocabulary import (
     most_frequent,
     weigh_sizes,
 )
-from sapwood_export.distill.windows import Batch
+from sapwood_export.distill.windows import FITTED, MEASURED, Batch
 from sapwood_export.quantize.round_to_nearest import quantize
 
-_HELD_OUT_ROWS = 6_000
-_UNCERTAINTY_ROWS = 10_000  # each gives a state of every depth
+_MEASURED_ROWS = 6_000
+_FITTED_ROWS = 12_000  # each gives a state of every depth
 
 
 def finish(training: Training, out: Path) -> dict[str, Any]:
@@ -48,11 +48,15 @@ def finish(training: Training, out: Path) -> dict[str, Any]:
     plain = {name: tensor.detach() for name, tensor in training.weights.items()}
     plain["head"] = read_head(training.bundle, training.spec)[ids]
     packed = dequantised(plain, formats)
-    unpacked = compare_with_target(training, plain, ids, training.held_out(), _HELD_OUT_ROWS)
-    held_out = compare_with_target(training, packed, ids, training.held_out(), _HELD_OUT_ROWS)
-    seen = compare_with_target(training, packed, ids, training.batches(), _UNCERTAINTY_ROWS)
-    tensors = fit_uncertainty(*_states_and_rejection(seen), seed=training.options.seed)
-    states, rejection = _states_and_rejection(held_out)
+
+    def compared(weights: dict[str, Tensor], part: str, rows: int) -> list[list[Comparison]]:
+        return compare_with_target(training, weights, ids, training.batches(part), rows)
+
+    unpacked = compared(plain, MEASURED, _MEASURED_ROWS)
+    measured = compared(packed, MEASURED, _MEASURED_ROWS)
+    fitted = compared(packed, FITTED, _FITTED_ROWS)
+    tensors = fit_uncertainty(*_states_and_rejection(fitted), seed=training.options.seed)
+    states, rejection = _states_and_rejection(measured)
     error = expected_calibration_error(predicted_rejection(tensors, states), rejection)
     record: dict[str, Any] = {
         "seed": training.options.seed,
@@ -63,7 +67,7 @@ def finish(training: Training, out: Path) -> dict[str, Any]:
         "data": read_data_file(training.data),
         "subset_sizes": [asdict(choice) for choice in choices],
         "held_out": {
-            "by_depth": [asdict(depth) for depth in figures(held_out)],
+            "by_depth": [asdict(depth) for depth in figures(measured)],
             "before_packing": [asdict(depth) for depth in figures(unpacked)],
             "uncertainty_calibration_error": round(error, 4),
         },

@@ -42,7 +42,7 @@ from sapwood_export.distill.windows import (
     Sampler,
     SamplerState,
     Window,
-    held_out_windows,
+    windows_of,
 )
 
 Report = Callable[[str], None]
@@ -208,16 +208,11 @@ class Training:
                 )
                 reported = now
 
-    def held_out(self) -> Iterator[Batch]:
-        """Batches of the sequences that are never trained on."""
-        found = held_out_windows(self.data, self.options.window)
+    def batches(self, part: str) -> Iterator[Batch]:
+        """Batches of the part of the data: TRAINED, FITTED or MEASURED."""
+        found = windows_of(self.data, part, self.options.window)
         while chosen := list(islice(found, self.options.windows)):
             yield self.assembler.batch(chosen)
-
-    def batches(self) -> Iterator[Batch]:
-        """Batches of what is trained on, from wherever training is, without end."""
-        while True:
-            yield self.assembler.batch(self.sampler.draw(self.options.windows))
 
     def _share_done(self, begin: float, tokens_before: int) -> float:
         """Of this run, from 0 to 1."""

@@ -18,6 +18,12 @@ from sapwood_export.models.decoder import rotary_table
 
 HELD_OUT_EVERY = 24  # one sequence in so many is never trained on
 
+# What the sequences of a shard are for. A network that says how often the draft is wrong has to be
+# fitted to text that the draft was not trained on, where it is wrong as often as anywhere.
+TRAINED = "trained"
+FITTED = "fitted"
+MEASURED = "measured"
+
 
 @dataclass(frozen=True)
 class Piece:
@@ -33,10 +39,14 @@ class Piece:
 Window = list[Piece]
 
 
-def sequences(shard: Shard, *, held_out: bool) -> list[int]:
-    """Those trained on, or those held out."""
-    count = len(shard.offsets) - 1
-    return [i for i in range(count) if (i % HELD_OUT_EVERY == 0) == held_out]
+def sequences(shard: Shard, part: str) -> list[int]:
+    """Those of a part: TRAINED, or one of the two that are held out, FITTED and MEASURED."""
+
+    def part_of(sequence: int) -> str:
+        number, rest = divmod(sequence, HELD_OUT_EVERY)
+        return TRAINED if rest else (MEASURED, FITTED)[number % 2]
+
+    return [i for i in range(len(shard.offsets) - 1) if part_of(i) == part]
 
 
 def windows(shard: Shard, chosen: Sequence[int], rows: int) -> Iterator[Window]:
@@ -194,15 +204,15 @@ class Sampler:
         self._queue = []
         for name in self._state.round_shards:
             shard = open_shard(self._folder, name)
-            chosen = sequences(shard, held_out=False)
+            chosen = sequences(shard, TRAINED)
             generator.shuffle(chosen)
             self._queue += windows(shard, chosen, self._rows)
         order = generator.permutation(len(self._queue))
         self._queue = [self._queue[index] for index in order]
 
 
-def held_out_windows(folder: Path, rows: int) -> Iterator[Window]:
-    """The windows of the sequences that are never trained on, shard by shard."""
+def windows_of(folder: Path, part: str, rows: int) -> Iterator[Window]:
+    """The windows of a part of the data, shard by shard."""
     for name in shard_names(folder):
         shard = open_shard(folder, name)
-        yield from windows(shard, sequences(shard, held_out=True), rows)
+        yield from windows(shard, sequences(shard, part), rows)

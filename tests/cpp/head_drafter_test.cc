@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <numeric>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -18,6 +20,7 @@
 #include "make_test_draft.h"
 #include "model/native.h"
 #include "session_answer.h"
+#include "verify/chance.h"
 
 namespace sapwood {
 namespace {
@@ -136,6 +139,60 @@ TEST(HeadDrafter, GuessesWhatItsLawsHaveAndNothingElse) {
         }
       }
       EXPECT_GT(session->stats().accepted_tokens, 10) << mode_name(mode);
+    }
+  }
+}
+
+// Keeps everything, and what it was told.
+class Listening final : public Pruning {
+ public:
+  std::string_view name() const override { return "listening"; }
+  int select(const DraftTree&, int, const Candidates& candidates,
+             std::span<int> kept) const override {
+    uncertainties.push_back(candidates.uncertainty);
+    std::iota(kept.begin(), kept.begin() + candidates.size(), 0);
+    return candidates.size();
+  }
+  mutable std::vector<std::optional<float>> uncertainties;
+};
+
+TEST(HeadDrafter, TellsThePruningWhatTheUncertaintyNetworkSays) {
+  const Text text = {4, 8, 15, 16, 23, 42};
+  const auto drafter =
+      make_drafter("head", {.draft = fake_draft(), .model_options = cheap_passes()}).value();
+  std::vector<float> states;
+  uint64_t row = FakeModel::kNoRow;
+  for (size_t i = 1; i < text.size(); ++i) {
+    for (const int layer : drafter->traits().hidden_layers) {
+      states.push_back(FakeModel::hidden_state(row, layer));
+    }
+    row = FakeModel::of_row(row, text[i]);
+  }
+  const Listening pruning;
+  const CostCurve cost =
+      CostCurve::measured(std::array<int, 2>{1, 64}, std::array<double, 2>{1.0, 1.2});
+  const DraftRequest request{.max_nodes = 8, .max_depth = 4, .cost = &cost, .pruning = &pruning};
+  for (const bool drawn : {false, true}) {
+    pruning.uncertainties.clear();
+    ASSERT_TRUE(drafter->start(text, 40).ok());
+    ASSERT_TRUE(drafter->read_prompt(0, states).ok());
+    EXPECT_EQ(drafter->hidden_states_taken(), 5);
+    DraftTree tree;
+    Proposals proposals;
+    if (drawn) {
+      DraftRequest sampled = request;
+      sampled.sampling.temperature = 1.f;
+      CounterChance chance(3, RandomStream::kDraft, 1);
+      ASSERT_TRUE(drafter->propose_sampled(sampled, chance, tree, proposals).ok());
+    } else {
+      ASSERT_TRUE(drafter->propose(request, tree).ok());
+    }
+    EXPECT_GT(tree.size(), 0);
+    ASSERT_GT(pruning.uncertainties.size(), 1u);
+    // The first is of the text's end; the others of nodes, each its own.
+    EXPECT_EQ(pruning.uncertainties.front(), static_cast<float>(row % 100) / 99.f);
+    for (const std::optional<float>& told : pruning.uncertainties) {
+      EXPECT_TRUE(told.has_value());
     }
   }
 }

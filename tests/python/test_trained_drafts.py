@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from subprocess import CompletedProcess
+from typing import Any
 
 import pytest
 
@@ -72,25 +72,28 @@ def test_a_shipped_draft_is_found_by_its_target_and_by_nothing_else(
     assert Engine(tiny_bundle, threads=1, draft=tmp_path / "tiny").drafting.trained is not None
 
 
-def test_what_does_not_fit_is_said_in_one_line(
+def test_what_does_not_fit_is_said(
     sapwood: Sapwood, tiny_bundle: Path, exit_bundle: Path, draft: Path, tmp_path: Path
 ) -> None:
-    def generate(*options: str | Path) -> CompletedProcess[str]:
-        return sapwood("generate", tiny_bundle, "--prompt", "a", "--raw", *options)
+    def refusal(**options: Any) -> str:
+        with pytest.raises(SapwoodError) as caught:
+            Engine(tiny_bundle, threads=1, **options)
+        return str(caught.value)
 
-    refused(generate("--drafter", "head"), "head needs a draft")
-    refused(generate("--drafter", "mix", "--draft", draft), "runs no trained draft")
-    refused(generate("--drafter", "model", "--draft", draft), "runs no trained draft")
-    refused(generate("--drafter", "parallel-heads", "--draft", draft), "for the drafter head")
-    refused(generate("--drafter", "head", "--draft", exit_bundle), "runs no other bundle")
+    assert "head needs a draft" in refusal(drafter="head")
+    assert "runs no trained draft" in refusal(drafter="mix", draft=draft)
+    assert "runs no trained draft" in refusal(drafter="model", draft=draft)
+    assert "for the drafter head" in refusal(drafter="parallel-heads", draft=draft)
+    assert "runs no other bundle" in refusal(drafter="head", draft=exit_bundle)
     broken = tmp_path / "broken"
     shutil.copytree(draft, broken)
     with (broken / "draft.weights").open("r+b") as file:
         file.truncate(1000)
-    refused(generate("--draft", broken), str(broken), "export the draft again")
     with pytest.raises(SapwoodError, match="export the draft again"):
         _runtime.check_draft(str(broken))
     _runtime.check_draft(str(draft))
+    result = sapwood("generate", tiny_bundle, "--prompt", "a", "--raw", "--draft", broken)
+    refused(result, str(broken), "export the draft again")
 
 
 def test_answers_stream_from_the_command_with_a_draft(
@@ -98,10 +101,9 @@ def test_answers_stream_from_the_command_with_a_draft(
 ) -> None:
     arguments = ("generate", tiny_bundle, "--prompt", PROMPT, "--raw", "--max-new-tokens", "30")
     plain = sapwood(*arguments, "--mode", "plain")
-    for drafter in ("head", "cascade"):
-        drafted = sapwood(*arguments, "--draft", draft, "--drafter", drafter)
-        assert drafted.returncode == 0, drafted.stderr
-        assert drafted.stdout == plain.stdout
+    drafted = sapwood(*arguments, "--draft", draft, "--drafter", "head")
+    assert drafted.returncode == 0, drafted.stderr
+    assert drafted.stdout == plain.stdout
 
 
 def test_inspect_shows_a_draft_folder(sapwood: Sapwood, draft: Path) -> None:

@@ -76,7 +76,7 @@ void bind_pool(nb::module_& module) {
       .def("__enter__", [](nb::handle self) { return nb::borrow(self); })
       .def(
           "__exit__", [](CpuAccessScope& self, nb::args) { raise_unless_ok(self.end()); },
-          nb::arg("error"))
+          nb::arg("error"), nb::sig("def __exit__(self, *error: object) -> None"))
       .def("end", [](CpuAccessScope& self) { raise_unless_ok(self.end()); });
 
   nb::class_<UnifiedPool>(

@@ -79,8 +79,8 @@ links_fuzzers() {
     clang++ -fsanitize=fuzzer,address -x c++ - -o "$state/fuzzer" >/dev/null 2>&1
 }
 
-# Names of the Debian packages that hold what is missing for `run`, `onnx`, `test`, `arm64`, `clang`
-# or, once that is there, `fuzz`.
+# Names of the Debian packages that hold what is missing for `run`, `onnx`, `test`, `vulkan`, `vm`,
+# `arm64`, `clang` or, once that is there, `fuzz`.
 missing_packages() {
   local python
   python=$(find_python)
@@ -106,6 +106,12 @@ missing_packages() {
   fi
   if [[ $1 == fuzz ]]; then
     links_fuzzers || echo "libclang-rt-$(clang++ -dumpversion | cut -d. -f1)-dev"
+  fi
+  if [[ $1 == vulkan ]]; then
+    [[ -e /usr/include/vulkan/vulkan.h ]] || echo libvulkan-dev
+    [[ -e /usr/include/volk.h ]] || echo libvulkan-volk-dev
+    compgen -G '/usr/share/vulkan/icd.d/*.json' >/dev/null || echo mesa-vulkan-drivers
+    command -v glslc >/dev/null || echo glslc
   fi
   if [[ $1 == vm ]]; then
     command -v qemu-system-x86_64 >/dev/null || echo qemu-system-x86

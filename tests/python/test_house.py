@@ -186,3 +186,7 @@ def test_scripts_explain_themselves_and_refuse_nonsense() -> None:
     assert result.returncode == 2
     assert len(result.stderr.splitlines()) == 1
     assert "--nonsense" in result.stderr
+
+
+def test_every_shader_is_what_its_source_compiles_to() -> None:
+    run(str(REPOSITORY / "scripts" / "compile_shaders"), "--check")

@@ -43,6 +43,12 @@ bool is_past(Deadline deadline) {
 
 }  // namespace
 
+Status refused_signal(uint64_t present, uint64_t value) {
+  return Status(Code::kInvalidArgument, "a timeline at " + std::to_string(present) +
+                                            " cannot be signalled " + std::to_string(value) +
+                                            "; values only rise");
+}
+
 Wait HostTimeline::wait(uint64_t value, Deadline deadline) {
   for (int spins = 0; spins < kSpinsBeforeSleep; ++spins) {
     if (this->value() >= value) return Wait::kReached;
@@ -78,11 +84,7 @@ Status HostTimeline::signal(uint64_t value) {
     if (abandoned_.load(std::memory_order_acquire)) {
       return Status(Code::kCancelled, "the timeline was abandoned");
     }
-    if (value <= present) {
-      return Status(Code::kInvalidArgument, "a timeline at " + std::to_string(present) +
-                                                " cannot be signalled " + std::to_string(value) +
-                                                "; values only rise");
-    }
+    if (value <= present) return refused_signal(present, value);
   } while (!value_.compare_exchange_weak(present, value, std::memory_order_release,
                                          std::memory_order_relaxed));
   wake();

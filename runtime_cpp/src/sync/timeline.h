@@ -45,6 +45,9 @@ class Timeline {
   virtual void abandon() = 0;
 };
 
+// The error of a signal that would not rise.
+Status refused_signal(uint64_t present, uint64_t value);
+
 // On a futex: waits spin for a moment, then sleep; signals of a timeline that nobody sleeps on make
 // no system call.
 class HostTimeline final : public Timeline {

@@ -1,0 +1,3 @@
+// The loader of Vulkan's functions, compiled here once.
+#define VOLK_IMPLEMENTATION
+#include <volk.h>

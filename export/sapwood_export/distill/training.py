@@ -51,7 +51,7 @@ Report = Callable[[str], None]
 CHECKPOINT_SECONDS = 150.0
 REPORT_SECONDS = 10.0
 DECAY_SHARE = 0.2  # of the run
-_FIT_BATCHES = 12
+_FIT_BATCHES = 24
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,9 @@ class Training:
         self.formats = DraftFormats()
         self.sampler = Sampler(data, options.window, options.seed)
         self.workers = ThreadPoolExecutor(
-            options.workers, initializer=torch.set_num_threads, initargs=(1,)
+            options.workers,
+            initializer=torch.set_num_threads,
+            initargs=(max(1, (os.cpu_count() or 1) // min(options.workers, options.windows)),),
         )
         self.tokens = 0  # rows that counted, of all runs
         self.steps = 0

@@ -148,13 +148,12 @@ def test_parallel_heads_are_trained_by_the_same_command(
 def test_training_goes_on_from_a_checkpoint_as_if_it_had_not_stopped(
     bundle: Path, data: Path, tmp_path: Path
 ) -> None:
-    options = replace(QUICK, workers=1)
-    whole = Training(bundle, data, options)
+    whole = Training(bundle, data, QUICK)
     whole.begin()
     for _ in range(3):
         whole.step()
     checkpoint.save(tmp_path, whole.state())
-    other = Training(bundle, data, options)
+    other = Training(bundle, data, QUICK)
     state = checkpoint.load(tmp_path)
     assert state is not None
     other.restore(state)
@@ -305,8 +304,11 @@ def test_the_uncertainty_network_learns_a_probability() -> None:
     rejection = torch.sigmoid(states[:, 0] - 3)
     tensors = fit_uncertainty(states[:5000], rejection[:5000], units=8)
     predicted = predicted_rejection(tensors, states[5000:])
-    assert (predicted - rejection[5000:]).abs().mean() < 0.05
-    assert expected_calibration_error(predicted, rejection[5000:]) < 0.03
+    observed = rejection[5000:]
+    error = (predicted - observed).abs().mean()
+    of_the_mean = (observed.mean() - observed).abs().mean()
+    assert error < 0.4 * of_the_mean
+    assert torch.corrcoef(torch.stack((predicted, observed)))[0, 1] > 0.95
 
 
 def test_calibration_error_is_the_distance_from_what_is_observed() -> None:

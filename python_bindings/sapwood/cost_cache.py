@@ -73,7 +73,7 @@ def load_costs(key: CostKey) -> _runtime.CostGrid | None:
         if document["schema_version"] != SCHEMA_VERSION or document["key"] != asdict(key):
             return None
         return _runtime.CostGrid(document["contexts"], document["rows"], document["milliseconds"])
-    except (OSError, ValueError, KeyError, TypeError, SapwoodError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError, SapwoodError):
         return None
 
 

@@ -25,7 +25,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise SapwoodError(
             f"{path}: {error.strerror}; name a folder that `sapwood export` wrote"
         ) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise SapwoodError(f"{path}: not valid JSON ({error}); export the bundle again") from error
     if not isinstance(document, dict):
         raise SapwoodError(f"{path}: not a JSON object; export the bundle again")

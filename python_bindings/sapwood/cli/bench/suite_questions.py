@@ -47,7 +47,7 @@ def _question(line: str, where: str) -> Question:
         document = json.loads(line)
         prompt = document["turns"][0]
         question = Question(str(document["question_id"]), str(document["category"]), prompt)
-    except (ValueError, KeyError, IndexError, TypeError) as error:
+    except (ValueError, KeyError, IndexError, TypeError, RecursionError) as error:
         raise SapwoodError(
             f"{where}: not an object with question_id, category and turns"
         ) from error

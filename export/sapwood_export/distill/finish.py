@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from sapwood.errors import SapwoodError
 from sapwood_export.bundle import read_manifest
 from sapwood_export.distill.card import card
 from sapwood_export.distill.draft_folder import DraftFormats, DraftWeights, write_draft
@@ -54,7 +55,13 @@ def finish(training: Training, out: Path) -> dict[str, Any]:
 
     unpacked = compared(plain, MEASURED, _MEASURED_ROWS)
     measured = compared(packed, MEASURED, _MEASURED_ROWS)
-    fitted = compared(packed, FITTED, _FITTED_ROWS)
+    if not measured:
+        raise SapwoodError(
+            f"{training.data}: no text is held out to measure the draft on; let the target write "
+            "more (--tokens, --minutes)"
+        )
+    # So few conversations that none is held out for fitting: those that measure have to do.
+    fitted = compared(packed, FITTED, _FITTED_ROWS) or measured
     tensors = fit_uncertainty(*_states_and_rejection(fitted), seed=training.options.seed)
     states, rejection = _states_and_rejection(measured)
     error = expected_calibration_error(predicted_rejection(tensors, states), rejection)

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "make_test_bundle.h"
+#include "manifest_changes.h"
 #include "model/tensors.h"
 #include "temporary_folder.h"
 
@@ -26,10 +27,6 @@ std::string test_bundle(const TestBundleOptions& options) {
   return folder.ok() ? folder.value() : "";
 }
 
-json manifest_of(const std::string& folder) {
-  return json::parse(read_file(folder + "/manifest.json", 1 << 24).value());
-}
-
 std::string open_error(const std::string& folder, const BundleOptions& options = {}) {
   const auto bundle = Bundle::open(folder, options);
   return bundle.ok() ? "no error" : bundle.status().message();
@@ -39,14 +36,8 @@ std::string open_error(const std::string& folder, const BundleOptions& options =
 std::string error_after(const std::function<void(json&)>& change,
                         const std::string& family = "gemma3") {
   const std::string folder = test_bundle(test_bundle_options(family));
-  json manifest = manifest_of(folder);
-  change(manifest);
-  write_text(folder + "/manifest.json", manifest.dump());
-  std::string message = open_error(folder);
-  const std::string prefix = folder + "/manifest.json: ";
-  EXPECT_EQ(message.find('\n'), std::string::npos);
-  if (message.starts_with(prefix)) message.erase(0, prefix.size());
-  return message;
+  change_manifest(folder, change);
+  return without_manifest_path(open_error(folder), folder);
 }
 
 // Overwrites bytes of a file.

@@ -12,6 +12,7 @@
 
 #include "make_test_bundle.h"
 #include "make_test_draft.h"
+#include "manifest_changes.h"
 #include "model/draft_head.h"
 #include "model/parallel_heads.h"
 #include "temporary_folder.h"
@@ -30,10 +31,6 @@ std::shared_ptr<const Bundle> open_bundle(const std::string& folder) {
   return std::make_shared<const Bundle>(Bundle::open(folder).value());
 }
 
-json manifest_of(const std::string& folder) {
-  return json::parse(read_file(folder + "/manifest.json", 1 << 24).value());
-}
-
 std::string open_error(const std::string& folder) {
   const auto draft = DraftFolder::open(folder);
   return draft.ok() ? "no error" : draft.status().message();
@@ -43,14 +40,8 @@ std::string open_error(const std::string& folder) {
 std::string error_after(const std::function<void(json&)>& change,
                         const TestDraftOptions& options = {}) {
   const std::string folder = write_test_draft(bundle_folder(), options).value();
-  json manifest = manifest_of(folder);
-  change(manifest);
-  write_text(folder + "/manifest.json", manifest.dump());
-  std::string message = open_error(folder);
-  const std::string prefix = folder + "/manifest.json: ";
-  EXPECT_EQ(message.find('\n'), std::string::npos);
-  if (message.starts_with(prefix)) message.erase(0, prefix.size());
-  return message;
+  change_manifest(folder, change);
+  return without_manifest_path(open_error(folder), folder);
 }
 
 TEST(DraftFolder, OpensForEveryFamilyAndKindAndGivesEveryTensor) {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
@@ -27,6 +28,17 @@ BundleArgument = Annotated[
 SystemOption = Annotated[
     str | None,
     typer.Option(help="The system message, ahead of the prompt.", show_default=False),
+]
+SuiteOption = Annotated[
+    Path,
+    typer.Option(
+        "--suite",
+        help="JSON lines, each an object with question_id, category and turns.",
+        show_default=False,
+    ),
+]
+PerCategoryOption = Annotated[
+    int, typer.Option(min=0, help="Prompts of each category, the first in the file; 0: all.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object, for machines.")]
 

@@ -14,12 +14,12 @@
 #pragma once
 
 #include <array>
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
 #include "draft/calibration.h"
 #include "draft/draft_cache.h"
 #include "draft/drafter.h"
@@ -160,7 +160,6 @@ class ModelDrafter final : public Drafter {
 
 template <typename Expand>
 Status ModelDrafter::look_beyond_level(Expand&& expand_guess, double* milliseconds) {
-  using Clock = std::chrono::steady_clock;
   const Clock::time_point begin = Clock::now();
   const int unread = cache_.unread();
   SAPWOOD_TRY(pass_over_level());
@@ -168,8 +167,7 @@ Status ModelDrafter::look_beyond_level(Expand&& expand_guess, double* millisecon
     if (pool_.at(guess).node != GuessPool::kNone) SAPWOOD_TRY(expand_guess(guess));
   }
   pool_.refresh();
-  const double cost =
-      count_cost(unread, std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
+  const double cost = count_cost(unread, seconds_since(begin) * 1e3);
   if (milliseconds != nullptr) *milliseconds = cost;
   return Status::okay();
 }

@@ -13,7 +13,14 @@ from sapwood.cli.bench.draft_figures import calibration, summary
 from sapwood.cli.bench.draft_table import show
 from sapwood.cli.bench.plot_file import check_plot
 from sapwood.cli.bench.suite_questions import Question, read_questions
-from sapwood.cli.common import BundleArgument, JsonOption, measuring, print_json
+from sapwood.cli.common import (
+    BundleArgument,
+    JsonOption,
+    PerCategoryOption,
+    SuiteOption,
+    measuring,
+    print_json,
+)
 from sapwood.cli.option_lists import with_options
 from sapwood.errors import SapwoodError
 from sapwood.options import AnswerOptions, EngineOptions, completed
@@ -38,18 +45,9 @@ _UNUSED = (
 
 @with_options(without=_UNUSED, max_new_tokens=128)
 def draft(
-    suite_file: Annotated[
-        Path,
-        typer.Option(
-            "--suite",
-            help="JSON lines, each an object with question_id, category and turns.",
-            show_default=False,
-        ),
-    ],
+    suite_file: SuiteOption,
     bundle: BundleArgument = None,
-    per_category: Annotated[
-        int, typer.Option(min=0, help="Prompts of each category, the first in the file; 0: all.")
-    ] = 4,
+    per_category: PerCategoryOption = 4,
     depths: Annotated[int, typer.Option(min=1, max=16, help="Guesses ahead to look at.")] = 4,
     repeats: Annotated[
         int, typer.Option(min=1, max=1000, help="Rounds over the costs; medians are shown.")

@@ -13,7 +13,15 @@ from sapwood.cli.bench.suite_counts import Answer, Outcome, summarise
 from sapwood.cli.bench.suite_questions import Question, read_questions
 from sapwood.cli.bench.suite_record import Record
 from sapwood.cli.bench.suite_table import show
-from sapwood.cli.common import BundleArgument, JsonOption, choices, measuring, print_json
+from sapwood.cli.common import (
+    BundleArgument,
+    JsonOption,
+    PerCategoryOption,
+    SuiteOption,
+    choices,
+    measuring,
+    print_json,
+)
 from sapwood.cli.option_lists import with_options
 from sapwood.errors import SapwoodError
 from sapwood.options import MODES, AnswerOptions, EngineOptions, completed, ids_must_agree
@@ -30,18 +38,9 @@ _WARM_UP = "List the months of the year, then list them again."
 
 @with_options(without=("mode", "stop"), max_new_tokens=128)
 def suite(
-    suite_file: Annotated[
-        Path,
-        typer.Option(
-            "--suite",
-            help="JSON lines, each an object with question_id, category and turns.",
-            show_default=False,
-        ),
-    ],
+    suite_file: SuiteOption,
     bundle: BundleArgument = None,
-    per_category: Annotated[
-        int, typer.Option(min=0, help="Prompts of each category, the first in the file; 0: all.")
-    ] = 4,
+    per_category: PerCategoryOption = 4,
     modes: Annotated[str, typer.Option(help="Modes to compare, separated by commas.")] = ",".join(
         MODES
     ),

@@ -31,6 +31,7 @@ from sapwood_export.distill.generate import Generation, Job, loop_begin
 from sapwood_export.distill.seeds import PASSAGE, Seed
 from sapwood_export.distill.seeds_mix import FREE
 from sapwood_export.distill.shards import Text, open_shard, shard_names, write_shard
+from text_rows import text_rows
 
 SMALL_MIX = {FREE: 3, "writing": 2, "code": 2, "summarising": 2, "tools": 1}
 
@@ -187,14 +188,7 @@ def test_texts_and_hidden_states_are_the_targets_own(tiny_bundle: Path) -> None:
     rows = list(range(len(text.tokens)))
     logits = model.forward(
         _runtime.KvStore.create(spec.layers, spec.kv_heads, spec.head_dim, 64),
-        tokens=text.tokens.tolist(),
-        positions=rows,
-        slots=rows,
-        context_slots=[],
-        path_slots=rows,
-        path_begin=[0] * len(rows),
-        path_end=[row + 1 for row in rows],
-        output_rows=rows,
+        **text_rows(text.tokens.tolist()),
     )
     assert text.start == 3
     assert len(rows) > 4

@@ -30,6 +30,7 @@ from sapwood_export.onnx.prune_controller import (  # noqa: E402
     THRESHOLD,
     WIDTH,
 )
+from text_rows import text_rows  # noqa: E402
 
 TOKENS = [5, 9, 2, 7, 7, 1, 30, 4, 12, 3]
 Outputs = dict[str, "np.ndarray[Any, Any]"]
@@ -125,17 +126,9 @@ def test_an_early_exits_graph_has_its_layers_and_its_bits(tmp_path: Path) -> Non
     target = _runtime.open_native_model(str(folder), threads=2)
     model = _runtime.open_early_exit(str(folder), target=target, threads=2)
     spec = read_spec(folder)
-    rows = list(range(len(TOKENS)))
     logits = model.forward(
         _runtime.KvStore.create(layers, spec.kv_heads, spec.head_dim, SLOTS),
-        tokens=TOKENS,
-        positions=rows,
-        slots=rows,
-        context_slots=[],
-        path_slots=rows,
-        path_begin=[0] * len(rows),
-        path_end=[row + 1 for row in rows],
-        output_rows=rows,
+        **text_rows(TOKENS),
     )
     assert run_graph(folder / "draft.onnx")["logits"].tobytes() == logits.tobytes()
 

@@ -561,6 +561,20 @@ class TrainedDraft:
     @property
     def drafter(self) -> str: ...
 
+class TextVocabulary:
+    """
+    A draft's tokens by entry of its laws, and beside them those of a text that it lacks.
+    """
+
+    def begin(self, text: Sequence[int]) -> None:
+        """The tokens of this text, and no others from before."""
+
+    def add(self, text: Sequence[int]) -> None:
+        """Further ones; when there is no place left, the oldest makes room."""
+
+    @property
+    def tokens(self) -> list[int]: ...
+
 class DraftHead:
     """A trained head alone: its passes as they are."""
 
@@ -569,10 +583,12 @@ class DraftHead:
 
     def make_kv(self, slots: int) -> KvStore: ...
 
-    def forward(self, kv: KvStore, *, tokens: Sequence[int], positions: Sequence[int], slots: Sequence[int], context_slots: Sequence[int], path_slots: Sequence[int], path_begin: Sequence[int], path_end: Sequence[int], features: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], states: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> tuple[Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C')], Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C')]]:
+    def forward(self, kv: KvStore, *, tokens: Sequence[int], positions: Sequence[int], slots: Sequence[int], context_slots: Sequence[int], path_slots: Sequence[int], path_begin: Sequence[int], path_end: Sequence[int], features: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], states: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], vocabulary: TextVocabulary | None = None) -> tuple[Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C')], Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C')]]:
         """
-        One pass: `features` of the first rows, `states` of all others; logits [rows, subset] and states [rows, hidden_size] of every row, in float32.
+        One pass: `features` of the first rows, `states` of all others; logits [rows, entries of the vocabulary] and states [rows, hidden_size] of every row, in float32. vocabulary: None is that of no text.
         """
+
+    def make_vocabulary(self) -> TextVocabulary: ...
 
     def uncertainty(self, state: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> float | None: ...
 

@@ -87,20 +87,31 @@ std::pair<NumpyArray<float, 2>, NumpyArray<float, 2>> forward_head(
     const std::vector<int32_t>& positions, const std::vector<int32_t>& slots,
     const std::vector<int32_t>& context_slots, const std::vector<int32_t>& path_slots,
     const std::vector<int32_t>& path_begin, const std::vector<int32_t>& path_end,
-    const FloatMatrix& features, const FloatMatrix& states) {
+    const FloatMatrix& features, const FloatMatrix& states, const TextVocabulary* vocabulary) {
+  std::optional<TextVocabulary> without_text;
+  if (vocabulary == nullptr) vocabulary = &without_text.emplace(head.make_vocabulary());
   std::vector<int32_t> all(tokens.size());
   std::iota(all.begin(), all.end(), 0);
   const RowBatch batch{tokens,     positions,  slots,    context_slots,
                        path_slots, path_begin, path_end, all};
-  const size_t law = head.spec().vocabulary_size;
+  const size_t law = static_cast<size_t>(vocabulary->size());
   const size_t hidden = head.spec().hidden_size;
   auto logits = new_array<float>(tokens.size(), law);
   auto out = new_array<float>(tokens.size(), hidden);
   raise_unless_ok(head.forward(batch, {features.data(), features.size()},
-                               {states.data(), states.size()}, kv,
+                               {states.data(), states.size()}, *vocabulary, kv,
                                {logits.data(), tokens.size() * law}));
   std::copy(head.states().begin(), head.states().end(), out.data());
   return {logits, out};
+}
+
+void check_tokens(const TextVocabulary& vocabulary, const std::vector<int32_t>& text) {
+  for (const int32_t token : text) {
+    if (token < 0 || token >= vocabulary.vocabulary_size()) {
+      raise_invalid("token " + std::to_string(token) + " is not one of " +
+                    std::to_string(vocabulary.vocabulary_size()));
+    }
+  }
 }
 
 void check_draft(const std::string& folder) {
@@ -192,6 +203,26 @@ void bind_model(nb::module_& module) {
   nb::class_<TrainedDraft>(module, "TrainedDraft",
                            "A draft that was trained for a target, opened for it.")
       .def_prop_ro("drafter", [](const TrainedDraft& self) { return std::string(self.drafter()); });
+  nb::class_<TextVocabulary>(module, "TextVocabulary",
+                             "A draft's tokens by entry of its laws, and beside them those of a "
+                             "text that it lacks.")
+      .def(
+          "begin",
+          [](TextVocabulary& self, const std::vector<int32_t>& text) {
+            check_tokens(self, text);
+            self.begin(text);
+          },
+          nb::arg("text"), "The tokens of this text, and no others from before.")
+      .def(
+          "add",
+          [](TextVocabulary& self, const std::vector<int32_t>& text) {
+            check_tokens(self, text);
+            self.add(text);
+          },
+          nb::arg("text"), "Further ones; when there is no place left, the oldest makes room.")
+      .def_prop_ro("tokens", [](const TextVocabulary& self) {
+        return std::vector<int32_t>(self.tokens().begin(), self.tokens().end());
+      });
   nb::class_<DraftHead>(module, "DraftHead", "A trained head alone: its passes as they are.")
       .def_static("open", &open_head, nb::arg("folder"), nb::kw_only(), nb::arg("target_folder"),
                   nb::arg("threads"), nb::arg("max_rows") = NativeOptions().max_rows)
@@ -202,8 +233,11 @@ void bind_model(nb::module_& module) {
       .def("forward", &forward_head, nb::arg("kv"), nb::kw_only(), nb::arg("tokens"),
            nb::arg("positions"), nb::arg("slots"), nb::arg("context_slots"), nb::arg("path_slots"),
            nb::arg("path_begin"), nb::arg("path_end"), nb::arg("features"), nb::arg("states"),
-           "One pass: `features` of the first rows, `states` of all others; logits [rows, subset] "
-           "and states [rows, hidden_size] of every row, in float32.")
+           nb::arg("vocabulary") = nb::none(),
+           "One pass: `features` of the first rows, `states` of all others; logits [rows, entries "
+           "of the vocabulary] and states [rows, hidden_size] of every row, in float32. "
+           "vocabulary: None is that of no text.")
+      .def("make_vocabulary", &DraftHead::make_vocabulary)
       .def(
           "uncertainty",
           [](DraftHead& self, const FloatVector& state) {

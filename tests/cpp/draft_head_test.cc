@@ -73,7 +73,7 @@ struct Output {
 void run(DraftHead& head, KvStore& kv, const Rows& rows, const std::vector<int32_t>& slots,
          int begin, int end, Output* out) {
   const size_t hidden = head.spec().hidden_size;
-  const size_t law = head.spec().vocabulary_size;
+  const size_t law = head.manifest().subset;
   const size_t feature = head.manifest().feature_size();
   std::vector<int32_t> positions, row_slots, paths, path_begin, path_end, outputs;
   std::vector<float> parents;
@@ -103,7 +103,7 @@ void run(DraftHead& head, KvStore& kv, const Rows& rows, const std::vector<int32
   std::vector<float> logits(outputs.size() * law);
   const Status status = head.forward(
       batch, std::span(rows.features).subspan(begin * feature * (verified > 0), verified * feature),
-      parents, kv, logits);
+      parents, head.make_vocabulary(), kv, logits);
   ASSERT_TRUE(status.ok()) << status.message();
   out->logits.insert(out->logits.end(), logits.begin(), logits.end());
   out->states.insert(out->states.end(), head.states().begin(), head.states().end());
@@ -227,7 +227,8 @@ TEST(ParallelHeads, EveryDepthIsWhatItsFormulaSaysUpToTheRoundingOfActivations) 
   std::vector<float> features(manifest.feature_size());
   for (float& value : features) value = normal(random);
   std::vector<float> logits(4 * static_cast<size_t>(manifest.subset));
-  ASSERT_TRUE(heads->forward(17, features, logits).ok());
+  const TextVocabulary vocabulary = heads->make_vocabulary();
+  ASSERT_TRUE(heads->forward(17, features, vocabulary, logits).ok());
   const std::vector<double> z = folded(pair, 17, {features.begin(), features.end()}, true);
   const Weights tensors = pair.draft->tensors();
   for (int depth = 0; depth < 4; ++depth) {
@@ -242,8 +243,8 @@ TEST(ParallelHeads, EveryDepthIsWhatItsFormulaSaysUpToTheRoundingOfActivations) 
     EXPECT_GT(*uncertainty, 0.f);
     EXPECT_LT(*uncertainty, 1.f);
   }
-  EXPECT_EQ(heads->forward(160, features, logits).code(), Code::kInvalidArgument);
-  EXPECT_EQ(heads->forward(1, {}, logits).code(), Code::kInvalidArgument);
+  EXPECT_EQ(heads->forward(160, features, vocabulary, logits).code(), Code::kInvalidArgument);
+  EXPECT_EQ(heads->forward(1, {}, vocabulary, logits).code(), Code::kInvalidArgument);
 }
 
 // The layer itself is the target's own kernel; that it gets the input that it should, and that its
@@ -264,7 +265,8 @@ TEST(DraftHead, ALoneRowIsTheLayerOverItsFoldedInput) {
     std::vector<float> logits(manifest.subset);
     const std::span<const float> nothing;
     ASSERT_TRUE(head->forward(batch, verified ? std::span<const float>(given) : nothing,
-                              verified ? nothing : std::span<const float>(given), *kv, logits)
+                              verified ? nothing : std::span<const float>(given),
+                              head->make_vocabulary(), *kv, logits)
                     .ok());
     const std::vector<double> z = folded(pair, 42, {given.begin(), given.end()}, verified);
     std::vector<float> state(z.begin(), z.end());
@@ -299,15 +301,20 @@ TEST(DraftHead, RefusesABatchThatDoesNotFitAndChangesNothing) {
   const std::vector<int32_t> tokens = {1, 2}, positions = {0, 1}, slots = {0, 1}, begin = {0, 0},
                              end = {1, 2}, outputs = {0, 1}, outside = {1, 160};
   std::vector<float> features(2 * static_cast<size_t>(head->manifest().feature_size()));
-  std::vector<float> logits(2 * static_cast<size_t>(head->spec().vocabulary_size));
+  std::vector<float> logits(2 * static_cast<size_t>(head->manifest().subset));
   RowBatch batch{tokens, positions, slots, {}, slots, begin, end, outputs};
   const std::span<const float> all(features);
-  EXPECT_TRUE(head->forward(batch, all, {}, *kv, logits).ok());
-  EXPECT_FALSE(head->forward(batch, all.first(features.size() - 1), {}, *kv, logits).ok());
-  EXPECT_FALSE(head->forward(batch, all.first(features.size() / 2), {}, *kv, logits).ok());
-  EXPECT_FALSE(head->forward(batch, all, {}, *kv, std::span(logits).first(logits.size() - 1)).ok());
+  const TextVocabulary vocabulary = head->make_vocabulary();
+  EXPECT_TRUE(head->forward(batch, all, {}, vocabulary, *kv, logits).ok());
+  EXPECT_FALSE(
+      head->forward(batch, all.first(features.size() - 1), {}, vocabulary, *kv, logits).ok());
+  EXPECT_FALSE(
+      head->forward(batch, all.first(features.size() / 2), {}, vocabulary, *kv, logits).ok());
+  EXPECT_FALSE(
+      head->forward(batch, all, {}, vocabulary, *kv, std::span(logits).first(logits.size() - 1))
+          .ok());
   batch.tokens = outside;
-  EXPECT_FALSE(head->forward(batch, all, {}, *kv, logits).ok());
+  EXPECT_FALSE(head->forward(batch, all, {}, vocabulary, *kv, logits).ok());
 }
 
 }  // namespace

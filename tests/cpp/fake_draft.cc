@@ -1,5 +1,6 @@
 #include "fake_draft.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 #include <vector>
@@ -34,6 +35,10 @@ class FakeNetwork final : public DraftNetwork {
   int max_depth() const override { return options_.max_depth; }
   int law_size() const override { return static_cast<int>(ids_.size()); }
   std::span<const int32_t> token_ids() const override { return ids_; }
+  int entry_of(int32_t token) const override {
+    const auto found = std::ranges::find(ids_, token);
+    return found == ids_.end() ? -1 : static_cast<int>(found - ids_.begin());
+  }
   int skipped_tokens() const override { return 1; }
   std::span<const int> hidden_layers() const override { return kLayers; }
   int hidden_state_size() const override { return static_cast<int>(kLayers.size()); }

@@ -252,7 +252,8 @@ struct Real {
 Real real(const std::string& family, DraftKind kind) {
   Real made;
   const std::string folder = write_test_bundle(test_bundle_options(family)).value();
-  const std::string draft = write_test_draft(folder, {.kind = kind}).value();
+  const std::string draft =
+      write_test_draft(folder, {.kind = kind, .head_of_target = true}).value();
   made.bundle = std::make_shared<const Bundle>(Bundle::open(folder).value());
   made.target = open_native_model(made.bundle, {.threads = 1, .max_rows = 32}).value();
   auto opened = open_trained_draft(draft, made.bundle, {}, {.team = made.target->team()});

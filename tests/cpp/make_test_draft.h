@@ -18,6 +18,7 @@ struct TestDraftOptions {
   int parallel = 3;  // kParallelHeads
   std::string layer_format = "int4_g32_min";
   std::string head_format = "int8_g32";
+  bool head_of_target = false;  // its rows are the target's, which must be of head_format
   uint32_t seed = 5;
 };
 

@@ -266,6 +266,10 @@ class Subset final : public DraftNetwork {
   int max_rows() const override { return model_.max_rows(); }
   int law_size() const override { return static_cast<int>(kIds.size()); }
   std::span<const int32_t> token_ids() const override { return kIds; }
+  int entry_of(int32_t token) const override {
+    const auto found = std::ranges::find(kIds, token);
+    return found == kIds.end() ? -1 : static_cast<int>(found - kIds.begin());
+  }
   Result<std::unique_ptr<KvStore>> make_kv(int slots) const override {
     return KvStore::create(1, 1, 16, slots);
   }

@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from sapwood import _runtime
+from sapwood.errors import SapwoodError
 from sapwood_export.bundle import read_dequantized, read_spec
 from sapwood_export.distill.draft_folder import read_draft
 from tiny_drafts import write_tiny_draft
@@ -86,3 +87,51 @@ def test_states_laws_and_uncertainty_are_those_of_torch_up_to_rounded_activation
         assert distance(logits[-1], law) < 0.03, step
         told = head.uncertainty(states[-1])
         assert told == pytest.approx(rejection, abs=1e-4)
+
+
+def test_tokens_of_the_text_that_the_draft_lacks_are_foretold_with_the_targets_own_rows(
+    tiny_bundle: Path, tmp_path: Path
+) -> None:
+    folder = write_tiny_draft(tmp_path / "draft", tiny_bundle, head_of_target=True)
+    spec, draft = read_spec(tiny_bundle), read_draft(folder)
+    head = _runtime.DraftHead.open(str(folder), target_folder=str(tiny_bundle), threads=1)
+    vocabulary = head.make_vocabulary()
+    own = len(draft.vocabulary_ids)
+    assert vocabulary.tokens[:own] == draft.vocabulary_ids.tolist()
+    assert set(vocabulary.tokens[own:]) == {-1}
+    missing = sorted(set(range(spec.vocabulary_size)) - set(vocabulary.tokens))[:30]
+    vocabulary.begin([*missing[:20], int(draft.vocabulary_ids[0]), *missing[:5]])
+    vocabulary.add(missing)
+    assert vocabulary.tokens[own : own + 31] == [*missing, -1]
+
+    generator = np.random.default_rng(1)
+    state = generator.standard_normal((1, spec.hidden_size)).astype(np.float32)
+    logits, states = head.forward(
+        head.make_kv(16),
+        tokens=[1],
+        positions=[0],
+        slots=[0],
+        context_slots=[],
+        path_slots=[0],
+        path_begin=[0],
+        path_end=[1],
+        features=np.empty((0, 2 * spec.hidden_size), np.float32),
+        states=state,
+        vocabulary=vocabulary,
+    )
+    normed = states[0] / np.sqrt(np.mean(states[0] ** 2) + spec.norm_epsilon)
+    normed *= draft.tensors["output_norm"]
+    rows = read_dequantized(tiny_bundle, "embedding" if spec.tied_head else "head")[missing]
+    assert distance(logits[0, own : own + 30], rows @ normed) < 0.03
+    assert np.all(logits[0, own + 30 :] < -1e29)
+
+
+def test_a_text_with_a_token_outside_the_vocabulary_is_refused(
+    tiny_bundle: Path, tmp_path: Path
+) -> None:
+    folder = write_tiny_draft(tmp_path / "draft", tiny_bundle)
+    head = _runtime.DraftHead.open(str(folder), target_folder=str(tiny_bundle), threads=1)
+    vocabulary = head.make_vocabulary()
+    size = read_spec(tiny_bundle).vocabulary_size
+    with pytest.raises(SapwoodError, match=f"token {size} is not one of {size}"):
+        vocabulary.add([0, size])

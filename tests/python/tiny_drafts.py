@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood_export.bundle import read_manifest
+from sapwood_export.bundle import read_dequantized, read_manifest
 from sapwood_export.distill.draft_folder import (
     HEAD,
     PARALLEL_HEADS,
@@ -20,7 +20,14 @@ DEPTHS = 3  # of parallel heads
 
 
 def write_tiny_draft(
-    out: Path, bundle: Path, *, kind: str = HEAD, subset: int = 400, units: int = 8, seed: int = 0
+    out: Path,
+    bundle: Path,
+    *,
+    kind: str = HEAD,
+    subset: int = 400,
+    units: int = 8,
+    seed: int = 0,
+    head_of_target: bool = False,
 ) -> Path:
     """A draft folder for the target in ``bundle``; returns ``out``."""
     generator = np.random.default_rng(seed)
@@ -63,6 +70,9 @@ def write_tiny_draft(
             "uncertainty.b2": norm(1) - 1,
         }
     ids = np.sort(generator.choice(spec["vocabulary_size"], subset, replace=False))
+    if head_of_target:
+        tied = spec["tied_head"]
+        tensors["head"] = read_dequantized(bundle, "embedding" if tied else "head")[ids]
     weights = DraftWeights(kind, feature_layers, ids.astype(np.int32), tensors)
     write_draft(out, bundle, "tiny-draft", weights, DraftFormats(), {}, "# A random draft\n")
     return out

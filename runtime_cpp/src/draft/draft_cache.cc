@@ -47,6 +47,7 @@ Status DraftCache::set_text(std::span<const int32_t> tokens, int max_tokens) {
   state_rows_ = std::clamp(shared - first_state_, 0, state_rows_);
   text_.reserve(max_tokens);
   text_.assign(tokens.begin(), tokens.end());
+  network_->begin_text(tokens);
   begin_tree();
   return Status::okay();
 }
@@ -65,6 +66,7 @@ void DraftCache::append(std::span<const int32_t> tokens) {
     }
     text_.push_back(token);
   }
+  network_->extend_text(tokens);
   begin_tree();
 }
 

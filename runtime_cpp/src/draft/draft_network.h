@@ -32,9 +32,15 @@ class DraftNetwork {
   virtual int max_rows() const = 0;                 // of one pass
   virtual int max_depth() const { return DraftTree::kCapacity; }  // of nodes it looks beyond
 
-  // Its laws: of so many entries, each belonging to a token, ascending; empty: entry i is token i.
+  // Its laws: of so many entries, each belonging to a token, or below 0 to none; empty: entry i is
+  // token i. What belongs to which may change with the text; their number does not.
   virtual int law_size() const = 0;
   virtual std::span<const int32_t> token_ids() const { return {}; }
+  virtual int entry_of(int32_t token) const { return token; }  // below 0: none
+
+  // The text that is drafted for, from its first token on, and what came to it. No allocation.
+  virtual void begin_text(std::span<const int32_t> tokens) { static_cast<void>(tokens); }
+  virtual void extend_text(std::span<const int32_t> tokens) { static_cast<void>(tokens); }
 
   // The first so many tokens of a text have no row: what a row reads of the position before is not
   // there yet.

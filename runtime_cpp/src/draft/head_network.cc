@@ -7,6 +7,7 @@ namespace sapwood {
 
 HeadNetwork::HeadNetwork(std::shared_ptr<DraftHead> head)
     : head_(std::move(head)),
+      vocabulary_(head_->make_vocabulary()),
       state_size_(static_cast<size_t>(head_->spec().hidden_size)),
       states_((1 + static_cast<size_t>(DraftTree::kCapacity)) * state_size_),
       parents_(static_cast<size_t>(head_->max_rows()) * state_size_) {}
@@ -22,7 +23,8 @@ Status HeadNetwork::forward(const DraftPass& pass, KvStore* kv, std::span<float>
     const std::span<const float> parent = state_of(pass.nodes.parent(node));
     std::copy(parent.begin(), parent.end(), parents_.begin() + static_cast<ptrdiff_t>(used));
   }
-  SAPWOOD_TRY(head_->forward(pass.batch, pass.hidden_states, {parents_.data(), used}, *kv, logits));
+  SAPWOOD_TRY(head_->forward(pass.batch, pass.hidden_states, {parents_.data(), used}, vocabulary_,
+                             *kv, logits));
   if (pass.batch.output_rows.empty()) return Status::okay();
   const std::span<const float> states = head_->states();
   const auto keep = [&](int row, int node) {

@@ -101,9 +101,8 @@ class ModelDrafter final : public Drafter {
   void choose_level(const DraftRequest& request, const Budget& budget,
                     std::span<const int16_t> selected, double spent_ms, int max_nodes);
   Calibration& calibration() { return calibration_[foresight_.drawn() ? 1 : 0]; }
-  // Entries of the network's laws as tokens of the target, and back: -1 where they have none.
+  // Entries of the network's laws as tokens of the target, those without one left out.
   Candidates in_tokens(const Candidates& candidates, int node);
-  int entry_of(int32_t token) const;
   // The candidates as the draws of their position will have it, the likeliest to be drawn first.
   Candidates foreseen(const Candidates& candidates, uint64_t position);
   bool probe_now(const DraftRequest& request);

@@ -17,18 +17,17 @@ Candidates ModelDrafter::in_tokens(const Candidates& candidates, int node) {
   Candidates named = candidates;
   const std::span<const int32_t> ids = cache_.network().token_ids();
   if (!ids.empty()) {
-    for (size_t i = 0; i < candidates.tokens.size(); ++i) named_[i] = ids[candidates.tokens[i]];
-    named.tokens = std::span<const int32_t>(named_).first(candidates.tokens.size());
+    // Entries without a token are the least probable of all, so they come last.
+    size_t count = 0;
+    while (count < candidates.tokens.size() && ids[candidates.tokens[count]] >= 0) {
+      named_[count] = ids[candidates.tokens[count]];
+      ++count;
+    }
+    named.tokens = std::span<const int32_t>(named_).first(count);
+    named.log_q = candidates.log_q.first(count);
   }
   named.uncertainty = cache_.uncertainty(node);
   return named;
-}
-
-int ModelDrafter::entry_of(int32_t token) const {
-  const std::span<const int32_t> ids = cache_.network().token_ids();
-  if (ids.empty()) return token;
-  const auto found = std::lower_bound(ids.begin(), ids.end(), token);
-  return found != ids.end() && *found == token ? static_cast<int>(found - ids.begin()) : -1;
 }
 
 Candidates ModelDrafter::foreseen(const Candidates& candidates, uint64_t position) {

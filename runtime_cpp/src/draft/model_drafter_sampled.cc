@@ -50,7 +50,8 @@ Status ModelDrafter::propose_sampled(const DraftRequest& request, Chance& chance
   history_.clear();
   if (request.sampling.repetition_penalty != 1.f) {
     for (const int32_t token : cache_.text()) {
-      if (const int entry = entry_of(token); entry >= 0) history_.push_back(entry);
+      const int entry = cache_.network().entry_of(token);
+      if (entry >= 0) history_.push_back(entry);
     }
   }
   SAPWOOD_TRY(sampler_.start(request.sampling, history_));
@@ -105,7 +106,7 @@ Status ModelDrafter::open(int guess, Drawing& drawing) {
   const int mark = sampler_.mark();
   if (request.sampling.repetition_penalty != 1.f) {
     for (int v = guess; v != GuessPool::kRoot; v = pool_.at(v).parent) {
-      sampler_.push(entry_of(pool_.at(v).token));
+      sampler_.push(cache_.network().entry_of(pool_.at(v).token));
     }
   }
   const Result<TokenLaw> law = sampler_.law(cache_.logits(node));

@@ -7,7 +7,8 @@ namespace sapwood {
 
 ParallelNetwork::ParallelNetwork(std::shared_ptr<ParallelHeads> heads)
     : heads_(std::move(heads)),
-      laws_(static_cast<size_t>(heads_->depths()) * heads_->manifest().subset),
+      vocabulary_(heads_->make_vocabulary()),
+      laws_(static_cast<size_t>(heads_->depths()) * vocabulary_.size()),
       uncertainty_(static_cast<size_t>(heads_->depths())),
       depths_(DraftTree::kCapacity) {}
 
@@ -22,7 +23,8 @@ Status ParallelNetwork::forward(const DraftPass& pass, KvStore*, std::span<float
     const size_t last = static_cast<size_t>(pass.text_rows) - 1;
     const size_t features = static_cast<size_t>(hidden_state_size());
     SAPWOOD_TRY(heads_->forward(pass.batch.tokens[last],
-                                pass.hidden_states.subspan(last * features, features), laws_));
+                                pass.hidden_states.subspan(last * features, features), vocabulary_,
+                                laws_));
     for (int d = 0; d < heads_->depths(); ++d) uncertainty_[d] = heads_->uncertainty(d);
     write(0);
   }

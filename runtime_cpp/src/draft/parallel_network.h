@@ -18,8 +18,11 @@ class ParallelNetwork final : public DraftNetwork {
   int context_length() const override { return heads_->context_length(); }
   int max_rows() const override { return kMaxRows; }
   int max_depth() const override { return heads_->depths() - 1; }
-  int law_size() const override { return heads_->manifest().subset; }
-  std::span<const int32_t> token_ids() const override { return heads_->vocabulary_ids(); }
+  int law_size() const override { return vocabulary_.size(); }
+  std::span<const int32_t> token_ids() const override { return vocabulary_.tokens(); }
+  int entry_of(int32_t token) const override { return vocabulary_.entry_of(token); }
+  void begin_text(std::span<const int32_t> tokens) override { vocabulary_.begin(tokens); }
+  void extend_text(std::span<const int32_t> tokens) override { vocabulary_.add(tokens); }
   int skipped_tokens() const override { return 1; }
   std::span<const int> hidden_layers() const override { return heads_->manifest().feature_layers; }
   int hidden_state_size() const override { return heads_->manifest().feature_size(); }
@@ -33,6 +36,7 @@ class ParallelNetwork final : public DraftNetwork {
   static constexpr int kMaxRows = 64;
 
   const std::shared_ptr<ParallelHeads> heads_;
+  TextVocabulary vocabulary_;
   std::vector<float> laws_;                        // [depths][law_size]
   std::vector<std::optional<float>> uncertainty_;  // by depth
   std::vector<int16_t> depths_;                    // by node looked beyond

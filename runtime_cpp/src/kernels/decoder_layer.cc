@@ -240,6 +240,14 @@ void token_embedding(const LinearWeights& table, std::span<const int32_t> tokens
 void output_head(const float* norm_weight, float norm_epsilon, const LinearWeights& head,
                  const float* hidden, int hidden_size, std::span<const int32_t> output_rows,
                  float* logits, LayerWorkspace& workspace, ThreadTeam& team, int thread) {
+  output_head(norm_weight, norm_epsilon, {&head, 1}, hidden, hidden_size, output_rows, logits,
+              head.outputs, workspace, team, thread);
+}
+
+void output_head(const float* norm_weight, float norm_epsilon, std::span<const LinearWeights> heads,
+                 const float* hidden, int hidden_size, std::span<const int32_t> output_rows,
+                 float* logits, int stride, LayerWorkspace& workspace, ThreadTeam& team,
+                 int thread) {
   LayerWorkspace::Buffers& buffers = workspace.buffers();
   const KernelTable& kernel = kernels();
   const int rows = static_cast<int>(output_rows.size());
@@ -249,7 +257,7 @@ void output_head(const float* norm_weight, float norm_epsilon, const LinearWeigh
                     norm_weight, norm_epsilon, 1, hidden_size,
                     buffers.normed.data() + static_cast<size_t>(row) * hidden_size, hidden_size);
   }
-  team_linear(head, buffers.normed.data(), rows, logits, buffers.quantized, team, thread);
+  team_linear(heads, buffers.normed.data(), rows, logits, stride, buffers.quantized, team, thread);
 }
 
 }  // namespace sapwood

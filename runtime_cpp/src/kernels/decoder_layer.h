@@ -75,4 +75,11 @@ void output_head(const float* norm_weight, float norm_epsilon, const LinearWeigh
                  const float* hidden, int hidden_size, std::span<const int32_t> output_rows,
                  float* logits, LayerWorkspace& workspace, ThreadTeam& team, int thread);
 
+// The same of several heads, side by side in every row of logits [output_rows][stride]: team_linear
+// has the terms.
+void output_head(const float* norm_weight, float norm_epsilon, std::span<const LinearWeights> heads,
+                 const float* hidden, int hidden_size, std::span<const int32_t> output_rows,
+                 float* logits, int stride, LayerWorkspace& workspace, ThreadTeam& team,
+                 int thread);
+
 }  // namespace sapwood

@@ -1,5 +1,7 @@
-// A linear layer over rows of floats, shared by a team.
+// Linear layers over rows of floats, shared by a team.
 #pragma once
+
+#include <span>
 
 #include "base/thread_team.h"
 #include "kernels/linear.h"
@@ -12,5 +14,10 @@ namespace sapwood {
 // (team.share(rows, thread)) since the last barrier, no others.
 void team_linear(const LinearWeights& weights, const float* x, int rows, float* y,
                  QuantizedScratch& scratch, ThreadTeam& team, int thread);
+
+// Several layers over the same x, side by side in every row of y [rows][stride]. All have as many
+// inputs; one without outputs takes no place.
+void team_linear(std::span<const LinearWeights> layers, const float* x, int rows, float* y,
+                 int stride, QuantizedScratch& scratch, ThreadTeam& team, int thread);
 
 }  // namespace sapwood

@@ -106,6 +106,7 @@ DraftComparison DraftQuality::comparison(int position, int depth, int node) {
   double overlap = 0;
   double entropy = std::log(mass);
   for (size_t i = 0; i < logits.size(); ++i) {
+    if (token(static_cast<int>(i)) < 0) continue;
     const double score = static_cast<double>(logits[i]) - logits[best];
     const double q = std::exp(score) / mass;
     entropy -= q * score;
@@ -115,7 +116,7 @@ DraftComparison DraftQuality::comparison(int position, int depth, int node) {
   return {position,
           depth,
           token(best) == wanted,
-          ids.empty() || std::binary_search(ids.begin(), ids.end(), wanted),
+          cache_.network().entry_of(wanted) >= 0,
           static_cast<float>(overlap),
           static_cast<float>(entropy),
           uncertainty.value_or(-1.f)};

@@ -1,5 +1,6 @@
 #include "model/draft_head.h"
 
+#include <array>
 #include <string>
 #include <utility>
 
@@ -56,8 +57,9 @@ Result<std::unique_ptr<KvStore>> DraftHead::make_kv(int slots) const {
 }
 
 Status DraftHead::forward(const RowBatch& batch, std::span<const float> features,
-                          std::span<const float> states, KvStore& kv, std::span<float> logits) {
-  const size_t vocabulary = static_cast<size_t>(spec().vocabulary_size);
+                          std::span<const float> states, const TextVocabulary& vocabulary,
+                          KvStore& kv, std::span<float> logits) {
+  const size_t law = static_cast<size_t>(vocabulary.size());
   const size_t hidden = static_cast<size_t>(spec().hidden_size);
   const size_t rows = batch.tokens.size();
   // Its tokens are the target's, its laws are narrower.
@@ -66,21 +68,25 @@ Status DraftHead::forward(const RowBatch& batch, std::span<const float> features
   const size_t verified = features.size() / manifest().feature_size();
   if (features.size() % manifest().feature_size() != 0 || verified > rows ||
       states.size() != (rows - verified) * hidden ||
-      logits.size() < batch.output_rows.size() * vocabulary) {
+      logits.size() < batch.output_rows.size() * law) {
     return Status(Code::kInvalidArgument,
                   "batch: hidden states or logits do not fit " + std::to_string(rows) + " rows");
   }
   if (kv.slots() > workspace_->max_context()) grow_workspace(kv.slots());
+  const std::array<LinearWeights, 2> heads = {head_, vocabulary.rows()};
   rotary_table(batch.positions, input_.target().rope_global(), rotary_.data());
   team_->run([&](int thread) {
     input_.fold(batch.tokens, features, states, states_.data(), *team_, thread);
     decoder_layer(shape_, layer_, batch, rotary_.data(), kv.layer(0), states_.data(), *workspace_,
                   *team_, thread, batch.output_rows.empty());
     if (!batch.output_rows.empty()) {
-      output_head(output_norm_, spec().norm_epsilon, head_, states_.data(), spec().hidden_size,
-                  batch.output_rows, logits.data(), *workspace_, *team_, thread);
+      output_head(output_norm_, spec().norm_epsilon, heads, states_.data(), spec().hidden_size,
+                  batch.output_rows, logits.data(), vocabulary.size(), *workspace_, *team_, thread);
     }
   });
+  for (size_t row = 0; row < batch.output_rows.size(); ++row) {
+    vocabulary.fill_untaken(logits.subspan(row * law, law));
+  }
   state_floats_ = rows * hidden;
   return Status::okay();
 }

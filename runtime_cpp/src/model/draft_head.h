@@ -20,6 +20,7 @@
 #include "memory/kv_store.h"
 #include "model/draft_input.h"
 #include "model/native.h"
+#include "model/text_vocabulary.h"
 #include "tree/uncertainty_head.h"
 
 namespace sapwood {
@@ -32,10 +33,11 @@ class DraftHead {
                                                  const NativeOptions& options);
 
   const DraftManifest& manifest() const { return input_.draft().manifest(); }
-  const ModelSpec& spec() const { return manifest().spec; }  // vocabulary_size: of its laws
+  const ModelSpec& spec() const { return manifest().spec; }
   // Of the target: positions beyond it are not drafted.
   int context_length() const { return input_.target().spec().context_length; }
-  std::span<const int32_t> vocabulary_ids() const { return input_.draft().vocabulary_ids(); }
+  // One for each text that is drafted for.
+  TextVocabulary make_vocabulary() const { return input_.make_vocabulary(); }
   int max_rows() const { return max_rows_; }
 
   // Of one layer, as its passes want it.
@@ -43,10 +45,11 @@ class DraftHead {
 
   // One pass. batch: tokens of the target's vocabulary; positions, slots and paths of `kv`.
   // features [..][feature_size] of the first rows, states [..][hidden_size] of all others; logits
-  // [output_rows][subset]. A batch that contradicts itself is an error and changes nothing. Must
-  // not allocate unless `kv` has grown.
+  // [output_rows][vocabulary.size()]. A batch that contradicts itself is an error and changes
+  // nothing. Must not allocate unless `kv` has grown.
   Status forward(const RowBatch& batch, std::span<const float> features,
-                 std::span<const float> states, KvStore& kv, std::span<float> logits);
+                 std::span<const float> states, const TextVocabulary& vocabulary, KvStore& kv,
+                 std::span<float> logits);
 
   // Of the latest pass that was asked for logits, [rows][hidden_size]: what a row's children read.
   std::span<const float> states() const { return {states_.data(), state_floats_}; }

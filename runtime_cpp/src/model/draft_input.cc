@@ -4,9 +4,25 @@
 #include <utility>
 
 #include "kernels/kernels.h"
+#include "kernels/packed_rows.h"
 #include "kernels/team_linear.h"
 
 namespace sapwood {
+namespace {
+
+constexpr int kTextPlaces = 512;
+
+// For tokens of a text beside the draft's own.
+int text_places(const DraftFolder& draft, const LinearWeights& target_head) {
+  const LinearWeights head = draft.tensors().linear("head");
+  const std::span<const int32_t> tokens = draft.vocabulary_ids();
+  for (int entry = 0; entry < head.outputs; ++entry) {
+    if (!same_packed_row(head, entry, target_head, tokens[entry])) return 0;
+  }
+  return std::min(kTextPlaces, target_head.outputs - head.outputs);
+}
+
+}  // namespace
 
 DraftInput::DraftInput(std::shared_ptr<const DraftFolder> draft,
                        std::shared_ptr<const Bundle> target, int max_rows)
@@ -19,9 +35,15 @@ DraftInput::DraftInput(std::shared_ptr<const DraftFolder> draft,
       feature_norm_(draft_->tensors().values("feature_norm").data()),
       hidden_size_(draft_->manifest().spec.hidden_size),
       feature_size_(draft_->manifest().feature_size()),
+      target_head_(target_->head()),
+      text_places_(text_places(*draft_, target_head_)),
       fused_(static_cast<size_t>(max_rows) * hidden_size_),
       both_(static_cast<size_t>(max_rows) * 2 * hidden_size_),
       quantized_(max_rows, std::max(feature_size_, 2 * hidden_size_)) {}
+
+TextVocabulary DraftInput::make_vocabulary() const {
+  return {draft_->vocabulary_ids(), target_head_, text_places_};
+}
 
 void DraftInput::fold(std::span<const int32_t> tokens, std::span<const float> features,
                       std::span<const float> states, float* z, ThreadTeam& team, int thread) {

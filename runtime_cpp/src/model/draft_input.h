@@ -17,6 +17,7 @@
 #include "kernels/scratch.h"
 #include "model/bundle.h"
 #include "model/draft_folder.h"
+#include "model/text_vocabulary.h"
 
 namespace sapwood {
 
@@ -32,6 +33,10 @@ class DraftInput {
   void fold(std::span<const int32_t> tokens, std::span<const float> features,
             std::span<const float> states, float* z, ThreadTeam& team, int thread);
 
+  // For a text. It has places for tokens that the draft lacks if the draft's head is the target's
+  // own, cut down to the draft's tokens.
+  TextVocabulary make_vocabulary() const;
+
   const DraftFolder& draft() const { return *draft_; }
   const Bundle& target() const { return *target_; }
 
@@ -45,6 +50,8 @@ class DraftInput {
   const float* const feature_norm_;
   const int hidden_size_;
   const int feature_size_;
+  const LinearWeights target_head_;
+  const int text_places_;
   ScratchArray<float> fused_;  // [rows][hidden_size]
   ScratchArray<float> both_;   // [rows][2 hidden_size]
   QuantizedScratch quantized_;

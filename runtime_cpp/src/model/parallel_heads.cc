@@ -1,5 +1,6 @@
 #include "model/parallel_heads.h"
 
+#include <array>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -48,15 +49,17 @@ Result<std::unique_ptr<ParallelHeads>> ParallelHeads::open(std::shared_ptr<const
 }
 
 Status ParallelHeads::forward(int32_t token, std::span<const float> features,
-                              std::span<float> logits) {
+                              const TextVocabulary& vocabulary, std::span<float> logits) {
   const size_t depths = depth_.size();
+  const size_t law = static_cast<size_t>(vocabulary.size());
   if (token < 0 || token >= manifest().target.vocabulary_size ||
       features.size() != static_cast<size_t>(manifest().feature_size()) ||
-      logits.size() < depths * static_cast<size_t>(manifest().subset)) {
+      logits.size() < depths * law) {
     return Status(Code::kInvalidArgument,
                   "parallel heads: a token, hidden states or logits do not fit");
   }
   const int hidden = manifest().spec.hidden_size;
+  const std::array<LinearWeights, 2> heads = {head_, vocabulary.rows()};
   team_->run([&](int thread) {
     input_.fold({&token, 1}, features, {}, folded_.data(), *team_, thread);
     for (size_t d = 0; d < depths; ++d) {
@@ -72,9 +75,10 @@ Status ParallelHeads::forward(int32_t token, std::span<const float> features,
       kernels().rms_norm(state, hidden, output_norm_, manifest().spec.norm_epsilon, 1, hidden,
                          state, hidden);
     }
-    team_linear(head_, states_.data(), static_cast<int>(depths), logits.data(), quantized_, *team_,
-                thread);
+    team_linear(heads, states_.data(), static_cast<int>(depths), logits.data(), vocabulary.size(),
+                quantized_, *team_, thread);
   });
+  for (size_t d = 0; d < depths; ++d) vocabulary.fill_untaken(logits.subspan(d * law, law));
   return Status::okay();
 }
 

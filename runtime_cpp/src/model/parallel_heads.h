@@ -29,11 +29,13 @@ class ParallelHeads {
   const DraftManifest& manifest() const { return input_.draft().manifest(); }
   int context_length() const { return input_.target().spec().context_length; }
   int depths() const { return manifest().parallel; }
-  std::span<const int32_t> vocabulary_ids() const { return input_.draft().vocabulary_ids(); }
+  // One for each text that is drafted for.
+  TextVocabulary make_vocabulary() const { return input_.make_vocabulary(); }
 
   // token: the one after the position whose hidden states `features` [feature_size] are. logits
-  // [depths()][subset]: of the token after it, and of those beyond. Does not allocate.
-  Status forward(int32_t token, std::span<const float> features, std::span<float> logits);
+  // [depths()][vocabulary.size()]: of the token after it, and of those beyond. Does not allocate.
+  Status forward(int32_t token, std::span<const float> features, const TextVocabulary& vocabulary,
+                 std::span<float> logits);
 
   // Of the latest pass at a depth from 0: as DraftHead::uncertainty.
   std::optional<float> uncertainty(int depth) const;

@@ -17,6 +17,8 @@ from sapwood_export.distill.head import (  # noqa: E402
 from sapwood_export.distill.losses import soft_cross_entropy  # noqa: E402
 from sapwood_export.distill.parallel import initial_parallel, parallel_states  # noqa: E402
 from sapwood_export.distill.rounding import rounded  # noqa: E402
+from sapwood_export.distill.text_tokens import TextTokens  # noqa: E402
+from sapwood_export.distill.windows import Batch  # noqa: E402
 from sapwood_export.models.decoder import decoder_layer, rotary_table  # noqa: E402
 from sapwood_export.quantize.formats import linear_format  # noqa: E402
 from sapwood_export.spec import ModelSpec  # noqa: E402
@@ -217,3 +219,17 @@ def test_training_computes_with_weights_on_the_packed_grid() -> None:
     assert weight.grad is not None
     assert weight.grad.unique().tolist() == [3.0]
     assert rounded(weight, linear_format("int8_g32")) is weight
+
+
+def test_a_draft_can_say_the_tokens_of_the_text_so_far_and_no_later_ones() -> None:
+    inputs = random_inputs(SPEC, [4, 3])  # two texts in one window of seven rows
+    tokens = torch.tensor([[7, 30, 7, 31, 31, 40, 2]])
+    nothing = torch.zeros(1, ROWS)
+    batch = Batch(inputs, tokens, nothing, nothing.bool(), nothing.long())
+    in_subset = torch.zeros(SPEC.vocabulary_size, dtype=torch.bool)
+    in_subset[:10] = True
+    text = TextTokens.of(batch, in_subset)
+    assert text.ids.tolist() == [30, 31, 40]
+    seen = text.seen(torch.arange(ROWS)).int().tolist()
+    assert seen[:4] == [[0, 0, 0], [1, 0, 0], [1, 0, 0], [1, 1, 0]]
+    assert seen[4:] == [[0, 1, 0], [0, 1, 1], [0, 1, 1]], "the other text's tokens are not its own"

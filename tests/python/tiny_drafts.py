@@ -28,6 +28,7 @@ def write_tiny_draft(
     units: int = 8,
     seed: int = 0,
     head_of_target: bool = False,
+    graph: bool = False,
 ) -> Path:
     """A draft folder for the target in ``bundle``; returns ``out``."""
     generator = np.random.default_rng(seed)
@@ -74,5 +75,5 @@ def write_tiny_draft(
         tied = spec["tied_head"]
         tensors["head"] = read_dequantized(bundle, "embedding" if tied else "head")[ids]
     weights = DraftWeights(kind, feature_layers, ids.astype(np.int32), tensors)
-    write_draft(out, bundle, "tiny-draft", weights, DraftFormats(), {}, "# A random draft\n")
+    write_draft(out, bundle, "tiny-draft", weights, DraftFormats(), {}, "# A random draft\n", graph)
     return out

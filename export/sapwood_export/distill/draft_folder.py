@@ -90,10 +90,12 @@ def write_draft(
     formats: DraftFormats,
     training: Mapping[str, Any],
     card: str,
+    graph: bool = False,
 ) -> Manifest:
     """Writes the draft folder ``out`` for the target in ``bundle``, whole or not at all.
 
     A draft that is there already is replaced. ``training`` goes into the manifest as it is.
+    ``graph``: with ``draft.onnx`` over the same weights, which needs the packages of that export.
     """
     tensors = draft_tensors(weights, formats)
     with staged_folder(out.absolute(), force=True) as folder:
@@ -119,6 +121,10 @@ def write_draft(
             "training": dict(training),
             "files": files,
         }
+        if graph:
+            from sapwood_export.onnx.trained_draft import write_trained_draft_graph
+
+            files.append(file_entry(write_trained_draft_graph(folder, manifest, bundle)))
         write_manifest(folder, manifest)
     return manifest
 

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from sapwood_export.distill.drafts import foretell
 from sapwood_export.distill.head import Weights
+from sapwood_export.distill.text_tokens import TextTokens
 from sapwood_export.distill.windows import Batch
 from sapwood_export.models.decoder import rms_norm
 from sapwood_export.spec import ModelSpec
@@ -36,7 +37,7 @@ class Comparison:
 
     states: Tensor  # [R, h], what the draft's head read
     same_top: Tensor  # bool [R], the most probable token of both is the same
-    covered: Tensor  # bool [R], the target's most probable token is in the subset
+    covered: Tensor  # bool [R], the draft can say the target's most probable token
     overlap: Tensor  # float32 [R], sum of min(p, q) over the whole vocabulary
     rows: Tensor  # int64 [R], flat rows of the batch
 
@@ -49,7 +50,7 @@ class DepthFigures:
     top: float  # greedy acceptance: both agree on the most probable token
     top_after_right: float  # the same where the draft's guess at the depth before was right
     overlap: float  # acceptance at temperature 1, sum of min(p, q)
-    covered: float  # the target's most probable token is in the subset
+    covered: float  # the draft can say the target's most probable token
 
 
 @torch.no_grad()
@@ -62,28 +63,39 @@ def compare(
     batch: Batch,
     depths: int,
 ) -> list[Comparison]:
-    """One batch, depth by depth. ``vocabulary_ids`` int64 [subset]."""
+    """One batch, depth by depth. ``vocabulary_ids`` int64 [subset].
+
+    As it runs, the draft can say these and every token of the text so far.
+    """
     final = batch.final.flatten(0, 1)
-    position_in_subset = torch.full((target.head.shape[0],), -1)
-    position_in_subset[vocabulary_ids] = torch.arange(len(vocabulary_ids))
+    in_subset = torch.zeros(target.head.shape[0], dtype=torch.bool)
+    in_subset[vocabulary_ids] = True
+    text = TextTokens.of(batch, in_subset)
+    ids = torch.cat((vocabulary_ids, text.ids))
+    entries = torch.full((target.head.shape[0],), -1)
+    entries[ids] = torch.arange(len(ids))
+    head = torch.cat((weights["head"], target.head[text.ids].to(weights["head"].dtype)))
     ahead = foretell(kind, spec, weights, batch, depths)
     parts: list[list[tuple[Tensor, Tensor, Tensor]]] = [[] for _ in ahead]
     # The rows of depth 1, in rising order, are all there are: their labels serve every depth.
     for rows in torch.split(ahead[0].label_rows, _CHUNK_ROWS):
         p = torch.softmax((target.states(final[rows]) @ target.head.T).float(), dim=-1)
-        best = position_in_subset[p.argmax(dim=-1)]
-        p = p[:, vocabulary_ids]
-        for foretold, part in zip(ahead, parts, strict=True):
+        best = entries[p.argmax(dim=-1)]
+        p = p[:, ids]
+        for step, (foretold, part) in enumerate(zip(ahead, parts, strict=True)):
             begin, end = torch.searchsorted(
                 foretold.label_rows, torch.stack((rows[0], rows[-1] + 1))
             ).tolist()
             own = torch.searchsorted(rows, foretold.label_rows[begin:end])
-            states = foretold.states[begin:end].to(weights["head"].dtype)
-            q = torch.softmax((states @ weights["head"].T).float(), dim=-1)
+            sayable = torch.ones(end - begin, len(ids), dtype=torch.bool)
+            sayable[:, len(vocabulary_ids) :] = text.seen(foretold.label_rows[begin:end] - step)
+            logits = (foretold.states[begin:end].to(head.dtype) @ head.T).float()
+            q = torch.softmax(logits.masked_fill(~sayable, float("-inf")), dim=-1)
+            wanted = best[own]
             part.append(
                 (
-                    q.argmax(dim=-1) == best[own],
-                    best[own] >= 0,
+                    q.argmax(dim=-1) == wanted,
+                    (wanted >= 0) & sayable.gather(1, wanted.clamp(min=0)[:, None])[:, 0],
                     torch.minimum(p[own], q).sum(dim=-1),
                 )
             )

@@ -39,8 +39,9 @@ _MEASURED_ROWS = 6_000
 _FITTED_ROWS = 12_000  # each gives a state of every depth
 
 
-def finish(training: Training, out: Path) -> dict[str, Any]:
-    """Writes the draft folder ``out``. Returns what its manifest says of the training.
+def finish(training: Training, out: Path, graph: bool = False) -> dict[str, Any]:
+    """Writes the draft folder ``out``, with ``draft.onnx`` if ``graph``. Returns what its manifest
+    says of the training.
 
     The uncertainty network is fitted to the packed weights, which are what runs.
     """
@@ -86,7 +87,8 @@ def finish(training: Training, out: Path) -> dict[str, Any]:
         vocabulary_ids=ids.numpy().astype(np.int32),
         tensors={name: tensor.numpy() for name, tensor in (plain | tensors).items()},
     )
-    write_draft(out, training.bundle, name, weights, formats, record, card(name, weights, record))
+    told = card(name, weights, record)
+    write_draft(out, training.bundle, name, weights, formats, record, told, graph)
     return record
 
 

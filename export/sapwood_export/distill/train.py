@@ -21,9 +21,11 @@ def train(
     out: Path,
     options: TrainingOptions,
     report: Report,
+    graph: bool = False,
 ) -> dict[str, Any]:
     """Trains on the shards in ``data``, going on from the checkpoint in ``checkpoints`` if there is
-    one, and writes the draft folder ``out``. Returns what the manifest says of the training.
+    one, and writes the draft folder ``out``, with ``draft.onnx`` if ``graph``. Returns what the
+    manifest says of the training.
 
     New shards join as they appear. Stopped at any time, it loses at most what came after the last
     checkpoint. Memory is bounded by a batch and the embedding, whatever the amount of data.
@@ -40,4 +42,4 @@ def train(
         report(f"going on after {training.tokens:,} tokens")
     training.run(lambda state: checkpoint.save(checkpoints, state), report)
     report("measuring and packing the draft")
-    return finish(training, out)
+    return finish(training, out, graph)

@@ -32,6 +32,7 @@ from sapwood_export.distill.optimiser import Optimiser, learning_rate_share
 from sapwood_export.distill.parallel import initial_parallel
 from sapwood_export.distill.rounding import rounded
 from sapwood_export.distill.shards import kept_layers, open_shard, shard_names
+from sapwood_export.distill.text_tokens import TextTokens
 from sapwood_export.distill.vocabulary import (
     most_frequent,
     token_counts,
@@ -71,7 +72,7 @@ class TrainingOptions:
     tokens: int | None = None
     seed: int = 0
     subset: int | None = None  # entries of the draft's vocabulary; None: by cost and coverage
-    label_subset: int = 4096  # entries that the loss runs over
+    label_subset: int = 4096  # entries that the loss runs over, beside the tokens of the text
     depths: int = 3  # unrolled steps, or parallel heads
     unrolled_every: int = 3  # one batch in so many is unrolled; the others train depth 1
     window: int = 512  # rows
@@ -261,15 +262,18 @@ class Training:
         depths = self.options.depths if unrolled else 1
         final = batch.final.flatten(0, 1)
         losses, same_top = [], 0.0
+        head = self.target.head[
+            torch.cat((self._label_ids, TextTokens.of(batch, self._in_label_ids).ids))
+        ]
         ahead = foretell(self.options.kind, self.spec, weights, batch, depths)
         for depth, foretold in enumerate(ahead):
             if not len(foretold.label_rows):
                 continue
             loss, agreement = soft_cross_entropy(
                 foretold.states.to(self.precision),
-                self._label_head,
+                head,
                 self.target.states(final[foretold.label_rows]),
-                self._label_head,
+                head,
             )
             losses.append(loss)
             if depth == 0:
@@ -287,4 +291,6 @@ class Training:
         self._trained = list(self.weights.values())
         self._optimiser = Optimiser(self._trained, self.options.rate)
         ids = most_frequent(self.token_counts(), self.options.label_subset)
-        self._label_head = self.target.head[torch.from_numpy(ids).to(torch.int64)]
+        self._label_ids = torch.from_numpy(ids).to(torch.int64)
+        self._in_label_ids = torch.zeros(self.spec.vocabulary_size, dtype=torch.bool)
+        self._in_label_ids[self._label_ids] = True

@@ -76,6 +76,7 @@ class Batch:
     """B windows of T rows: what the head reads, what it is compared with, and which rows count."""
 
     inputs: HeadInputs
+    tokens: Tensor  # int64 [B, T], x_{i+1}; 0 in rows that mean nothing
     final: Tensor  # [B, T, h], the target's last hidden state of position i + 1: the label
     counted: Tensor  # bool [B, T]
     depth: (
@@ -136,7 +137,11 @@ class Assembler:
             visible=self._causal & (same[:, :, None] == same[:, None, :]),
         )
         return Batch(
-            inputs, torch.from_numpy(final), torch.from_numpy(counted), torch.from_numpy(depth)
+            inputs,
+            torch.from_numpy(tokens),
+            torch.from_numpy(final),
+            torch.from_numpy(counted),
+            torch.from_numpy(depth),
         )
 
 

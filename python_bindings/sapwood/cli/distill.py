@@ -74,6 +74,12 @@ def distill(
     data_only: Annotated[
         bool, typer.Option("--data-only", help="Write the data and stop: needs no torch.")
     ] = False,
+    graph: Annotated[
+        bool,
+        typer.Option(
+            "--graph", help="Write draft.onnx as well, the draft's pass as a graph: needs onnx."
+        ),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Train a small draft that guesses what the target says next, from what the target writes.
@@ -88,6 +94,8 @@ def distill(
         raise SapwoodError(
             "distill: training needs torch; pip install 'sapwood[onnx]', or use --data-only"
         )
+    if graph and importlib.util.find_spec("onnx_ir") is None:
+        raise SapwoodError("distill: --graph needs the ONNX export; pip install 'sapwood[onnx]'")
     begun = time.monotonic()
     work = work or out.with_name(out.name + ".work")
     with _progress() as show:
@@ -118,7 +126,7 @@ def distill(
         training = None
         if not data_only:
             left = max(minutes - (time.monotonic() - begun) / 60, 0.01)
-            training = _train(bundle, work, out, kind, left, seed, show)
+            training = _train(bundle, work, out, kind, left, seed, graph, show)
     if as_json:
         print_json(
             {
@@ -141,7 +149,14 @@ _Show = Callable[[str, float], None]  # what is done, and which share of it
 
 
 def _train(
-    bundle: Path, work: Path, out: Path, kind: Kind, minutes: float, seed: int, show: _Show
+    bundle: Path,
+    work: Path,
+    out: Path,
+    kind: Kind,
+    minutes: float,
+    seed: int,
+    graph: bool,
+    show: _Show,
 ) -> dict[str, Any]:
     from sapwood_export.distill.train import TrainingOptions, train
 
@@ -152,7 +167,7 @@ def _train(
         show(line, min(1.0, (time.monotonic() - begun) / (60 * minutes)))
 
     checkpoints = work / f"checkpoints-{kind.value}"
-    return train(bundle, work / "data", checkpoints, out, options, report)
+    return train(bundle, work / "data", checkpoints, out, options, report, graph)
 
 
 def _bundle_of(target: str | None, work: Path, show: _Show) -> Path:

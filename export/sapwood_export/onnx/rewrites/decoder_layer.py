@@ -6,7 +6,10 @@ TreeAttention with the caches in the operator's layout.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+
+import onnx_ir as ir
 
 from sapwood_export.onnx.pattern import Any, Match, Node, Number, Pattern, find, op
 from sapwood_export.onnx.rewrites.workpiece import DOMAIN, Rewrite, Workpiece
@@ -86,11 +89,6 @@ def _apply(work: Workpiece) -> int:
 
 def _substitute(work: Workpiece, match: Match, pattern: LayerPattern, epsilon: float) -> None:
     spec = work.spec
-    names = [*_REQUIRED, "past_keys", "past_values", *_WEIGHTS]
-    inputs = [match.value(name) for name in names]
-    optional = [match.values.get(name) for name in _OPTIONAL]
-    while optional and optional[-1] is None:
-        optional.pop()
     attributes = {
         "heads": spec.heads,
         "kv_heads": spec.kv_heads,
@@ -106,7 +104,17 @@ def _substitute(work: Workpiece, match: Match, pattern: LayerPattern, epsilon: f
     last = match.nodes[pattern.last]
     hidden = work.replace(last.outputs[0])
     caches = [work.replace(match.value(pattern.attention.output(index))) for index in (1, 2)]
-    work.node(last, "DecoderLayer", [*inputs, *optional], attributes, [hidden, *caches])
+    inputs = layer_node_inputs(match.values.get)
+    work.node(last, "DecoderLayer", inputs, attributes, [hidden, *caches])
+
+
+def layer_node_inputs(value_of: Callable[[str], ir.Value | None]) -> list[ir.Value | None]:
+    """A DecoderLayer's inputs in order, by their names; those it may lack may be None."""
+    inputs = [value_of(name) for name in (*_REQUIRED, "past_keys", "past_values", *_WEIGHTS)]
+    optional = [value_of(name) for name in _OPTIONAL]
+    while optional and optional[-1] is None:
+        optional.pop()
+    return [*inputs, *optional]
 
 
 REWRITE = Rewrite("decoder-layer", lambda spec: spec.layers, _apply)

@@ -56,6 +56,19 @@ class CostKey:
         return cache_folder() / "costs" / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}.json"
 
 
+@dataclass(frozen=True)
+class CostTable:
+    """``milliseconds[context][rows]`` of a verify pass over so many tokens and rows."""
+
+    contexts: list[int]
+    rows: list[int]
+    milliseconds: list[list[float]]
+
+    def grid(self) -> _runtime.CostGrid:
+        """As the runtime takes it. Raises SapwoodError or TypeError if it cannot be a curve."""
+        return _runtime.CostGrid(self.contexts, self.rows, self.milliseconds)
+
+
 def processor_name() -> str:
     """The processor's model, as the kernel names it."""
     with suppress(OSError):
@@ -68,13 +81,21 @@ def processor_name() -> str:
 
 def load_costs(key: CostKey) -> _runtime.CostGrid | None:
     """What was measured for ``key``, or None."""
+    table = load_cost_table(key)
+    return None if table is None else table.grid()
+
+
+def load_cost_table(key: CostKey) -> CostTable | None:
+    """The same, as the numbers it is made of."""
     try:
         document = json.loads(key.path().read_text(encoding="utf-8"))
         if document["schema_version"] != SCHEMA_VERSION or document["key"] != asdict(key):
             return None
-        return _runtime.CostGrid(document["contexts"], document["rows"], document["milliseconds"])
+        table = CostTable(document["contexts"], document["rows"], document["milliseconds"])
+        table.grid()  # refuses nonsense
     except (OSError, ValueError, KeyError, TypeError, RecursionError, SapwoodError):
         return None
+    return table
 
 
 def save_costs(

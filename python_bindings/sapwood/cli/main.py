@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 import typer
 
-from sapwood.cli import chat, distill, doctor, export, generate, inspect, ngram, tune, verify
+from sapwood.cli import chat, distill, doctor, export, generate, inspect, ngram, plan, tune, verify
 from sapwood.cli.bench import app as bench_app
 from sapwood.errors import SapwoodError
 
@@ -41,6 +41,7 @@ app.command("chat", epilog=chat.EXAMPLE)(chat.chat)
 app.command("inspect", epilog=inspect.EXAMPLE)(inspect.inspect)
 app.command("distill", epilog=distill.EXAMPLE)(distill.distill)
 app.command("tune", epilog=tune.EXAMPLE)(tune.tune)
+app.command("plan", epilog=plan.EXAMPLE)(plan.plan)
 app.command("verify", epilog=verify.EXAMPLE)(verify.verify)
 app.command("doctor", epilog=doctor.EXAMPLE)(doctor.doctor)
 app.add_typer(ngram.app, name="ngram")

@@ -11,7 +11,6 @@ import typer
 
 from sapwood.cli.bench.draft_figures import calibration, summary
 from sapwood.cli.bench.draft_table import show
-from sapwood.cli.bench.plot_file import check_plot
 from sapwood.cli.bench.suite_questions import Question, read_questions
 from sapwood.cli.common import (
     BundleArgument,
@@ -22,6 +21,7 @@ from sapwood.cli.common import (
     print_json,
 )
 from sapwood.cli.option_lists import with_options
+from sapwood.cli.plot_file import check_plot
 from sapwood.errors import SapwoodError
 from sapwood.options import AnswerOptions, EngineOptions, completed
 

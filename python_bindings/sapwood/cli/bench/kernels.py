@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from sapwood.cli.bench.plot_file import check_plot
 from sapwood.cli.common import (
     BundleArgument,
     JsonOption,
@@ -20,6 +19,7 @@ from sapwood.cli.common import (
     print_json,
 )
 from sapwood.cli.option_lists import with_options
+from sapwood.cli.plot_file import check_plot
 from sapwood.errors import SapwoodError
 from sapwood.options import HOSTS, HostOptions, default_threads
 

@@ -1,4 +1,4 @@
-"""``--plot FILE`` of the benchmarks."""
+"""``--plot FILE`` of the commands that draw."""
 
 from __future__ import annotations
 

@@ -701,6 +701,35 @@ def tree_cost(drafter: str, *, vocabulary: int, nodes: int, rounds: int) -> Tree
     Grows, lays out, verifies greedily and learns from trees of `nodes` nodes.
     """
 
+class TraceRing:
+    """
+    The latest events of the runtime: stages, counters, changes. Sessions record into it; it never holds text.
+    """
+
+    def __init__(self, capacity: int = 65536) -> None: ...
+
+    @property
+    def capacity(self) -> int: ...
+
+    @property
+    def recorded(self) -> int:
+        """Events so far, with those overwritten since."""
+
+    def record(self, name: int, *, step: int = 0, rows: int = 0, accepted: int = 0, value: float = 0.0, mode: int = 0, begin_ns: int = 0, duration_ns: int = 0) -> None: ...
+
+    def events(self) -> dict:
+        """
+        What is there, the oldest first: arrays of one length by field, `name` an index into trace_names().
+        """
+
+    def clear(self) -> None:
+        """Nobody may be recording."""
+
+def trace_names() -> list[tuple[str, str, str]]:
+    """
+    Of every event: its name, its kind (stage, counter or instant) and its track.
+    """
+
 def drafter_names() -> list[str]:
     """What Session.create takes as `drafter`, the default first."""
 

@@ -54,6 +54,7 @@ NB_MODULE(_runtime, module) {
   sapwood::python::bind_enumerate(module);
   sapwood::python::bind_model(module);
   sapwood::python::bind_draft(module);
+  sapwood::python::bind_trace(module);
   sapwood::python::bind_engine(module);
   sapwood::python::bind_measure(module);
 }

@@ -19,6 +19,7 @@ import typer
 
 from sapwood.cli import chat, distill, doctor, export, generate, inspect, ngram, plan, tune, verify
 from sapwood.cli.bench import app as bench_app
+from sapwood.cli.trace import app as trace_app
 from sapwood.errors import SapwoodError
 
 INTERRUPTED = 130
@@ -46,6 +47,7 @@ app.command("verify", epilog=verify.EXAMPLE)(verify.verify)
 app.command("doctor", epilog=doctor.EXAMPLE)(doctor.doctor)
 app.add_typer(ngram.app, name="ngram")
 app.add_typer(bench_app, name="bench")
+app.add_typer(trace_app, name="trace")
 
 
 @app.callback(invoke_without_command=True)

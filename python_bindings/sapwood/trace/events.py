@@ -1,0 +1,56 @@
+"""A ring's events as rows, by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sapwood import _runtime
+from sapwood.options import MODES
+
+STAGE, COUNTER, INSTANT = "stage", "counter", "instant"
+
+# What a stage's arguments are called in a trace.
+ARGUMENTS = ("step", "rows", "accepted", "mode")
+
+
+@dataclass(frozen=True)
+class Event:
+    """One event. Times are nanoseconds of the monotonic clock."""
+
+    name: str
+    kind: str  # STAGE, COUNTER or INSTANT
+    track: str
+    begin: int
+    duration: int = 0  # of a stage
+    value: float = 0.0  # of a counter
+    step: int = 0  # of the answer, from 1; 0: before the first
+    rows: int = 0
+    accepted: int = 0
+    mode: str = MODES[0]
+
+    @property
+    def end(self) -> int:
+        return self.begin + self.duration
+
+
+def events_of(ring: _runtime.TraceRing) -> list[Event]:
+    """What a ring holds, in the order it was recorded in."""
+    names = _runtime.trace_names()
+    columns = ring.events()
+    rows = zip(*(columns[field].tolist() for field in _FIELDS), strict=True)
+    events = []
+    for number, begin, duration, value, step, count, accepted, mode in rows:
+        name, kind, track = names[number]
+        events.append(
+            Event(name, kind, track, begin, duration, value, step, count, accepted, MODES[mode])
+        )
+    return events
+
+
+_FIELDS = ("name", "begin_ns", "duration_ns", "value", "step", "rows", "accepted", "mode")
+
+
+def named(events: Sequence[Event], name: str) -> list[Event]:
+    """Those of one name."""
+    return [event for event in events if event.name == name]

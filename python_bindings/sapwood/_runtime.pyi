@@ -717,7 +717,7 @@ class TraceRing:
 
     def record(self, name: int, *, step: int = 0, rows: int = 0, accepted: int = 0, value: float = 0.0, mode: int = 0, begin_ns: int = 0, duration_ns: int = 0) -> None: ...
 
-    def events(self) -> dict:
+    def events(self) -> dict[str, NDArray[numpy.generic]]:
         """
         What is there, the oldest first: arrays of one length by field, `name` an index into trace_names().
         """

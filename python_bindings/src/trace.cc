@@ -70,7 +70,7 @@ void bind_trace(nb::module_& module) {
           nb::arg("name"), nb::kw_only(), nb::arg("step") = 0, nb::arg("rows") = 0,
           nb::arg("accepted") = 0, nb::arg("value") = 0.f, nb::arg("mode") = 0,
           nb::arg("begin_ns") = 0, nb::arg("duration_ns") = 0)
-      .def("events", &events_of,
+      .def("events", &events_of, nb::sig("def events(self) -> dict[str, NDArray[numpy.generic]]"),
            "What is there, the oldest first: arrays of one length by field, `name` an index into "
            "trace_names().")
       .def("clear", &TraceRing::clear, "Nobody may be recording.");

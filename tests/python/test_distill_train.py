@@ -43,6 +43,7 @@ from sapwood_export.distill.uncertainty import (  # noqa: E402
     predicted_rejection,
 )
 from sapwood_export.distill.vocabulary import (  # noqa: E402
+    FirstOccurrences,
     best_size,
     most_frequent,
     token_counts,
@@ -283,6 +284,18 @@ def test_the_subset_is_the_most_frequent_tokens_in_ascending_order() -> None:
     assert most_frequent(counts, 4).tolist() == [0, 1, 3, 5]
 
 
+def test_what_a_text_held_before_needs_no_place_in_the_subset(bundle: Path, tmp_path: Path) -> None:
+    hidden = np.zeros((7, 1, 4), np.float16)
+    first, second = np.array([4, 9, 9, 5, 4, 9, 5], np.int32), np.array([4, 5, 6], np.int32)
+    texts = [Text(first, 3, 0, 0.0, hidden), Text(second, 0, 0, 0.0, hidden[:3])]
+    write_shard(tmp_path, shard_name(0), texts)
+    found = FirstOccurrences.of([open_shard(tmp_path, shard_name(0))], 512)
+    assert found.written == 7
+    assert {int(t): int(found.counts[t]) for t in found.counts.nonzero()[0]} == {4: 1, 5: 2, 6: 1}
+    sizes = weigh_sizes(read_spec(bundle), found, lambda *_: 1.0, [1, 2, 3])
+    assert [size.coverage for size in sizes] == pytest.approx([5 / 7, 6 / 7, 1])
+
+
 def test_a_dearer_head_makes_the_best_subset_smaller(bundle: Path) -> None:
     spec = read_spec(bundle)
     counts = (1000 / (1 + np.arange(512))).astype(np.int64)
@@ -292,7 +305,8 @@ def test_a_dearer_head_makes_the_best_subset_smaller(bundle: Path) -> None:
             of_the_subset = form == "int8_g32" and outputs < spec.vocabulary_size
             return outputs * inputs * (price_of_a_row if of_the_subset else 1.0)
 
-        return best_size(weigh_sizes(spec, counts, cost, [16, 32, 64, 128, 256]))
+        occurrences = FirstOccurrences(counts, int(counts.sum()))
+        return best_size(weigh_sizes(spec, occurrences, cost, [16, 32, 64, 128, 256]))
 
     assert chosen(0.0) == 256
     assert chosen(1.0) > chosen(50.0) == 16

@@ -32,8 +32,8 @@ def card(name: str, weights: DraftWeights, record: dict[str, Any]) -> str:
             f"# A draft for {name}",
             "",
             f"{kind[0].upper()}{kind[1:]} (layers {layers}) and the token embedding. It covers "
-            f"{len(weights.vocabulary_ids):,} tokens of the vocabulary, which are "
-            f"{100 * first['covered']:.1f} % of the target's first choices.",
+            f"{len(weights.vocabulary_ids):,} tokens of the vocabulary and those of the text "
+            f"so far, together {100 * first['covered']:.1f} % of the target's first choices.",
             "",
             "The target made its data itself; nothing else went in. Trained with `sapwood distill` "
             f"on {record['tokens']:,} tokens (rows that counted, repetitions included) in "

@@ -18,7 +18,7 @@ from sapwood_export.distill.draft_folder import DraftFormats, DraftWeights, writ
 from sapwood_export.distill.drafts import lowered
 from sapwood_export.distill.evaluate import Comparison, batches_of, compare, figures
 from sapwood_export.distill.initialise import read_head
-from sapwood_export.distill.shards import read_data_file
+from sapwood_export.distill.shards import open_shard, read_data_file, shard_names
 from sapwood_export.distill.training import Training
 from sapwood_export.distill.uncertainty import (
     expected_calibration_error,
@@ -26,6 +26,7 @@ from sapwood_export.distill.uncertainty import (
     predicted_rejection,
 )
 from sapwood_export.distill.vocabulary import (
+    FirstOccurrences,
     SubsetChoice,
     best_size,
     measured_cost,
@@ -94,10 +95,11 @@ def finish(training: Training, out: Path, graph: bool = False) -> dict[str, Any]
 
 def choose_subset(training: Training) -> tuple[list[SubsetChoice], Tensor]:
     """The sizes that were weighed, and the ids of the best, or of the size asked for."""
-    counts, size = training.token_counts(), training.options.subset
-    choices = weigh_sizes(training.spec, counts, measured_cost)
-    size = min(size or best_size(choices), training.spec.vocabulary_size)
-    return choices, torch.from_numpy(most_frequent(counts, size)).to(torch.int64)
+    shards = (open_shard(training.data, name) for name in shard_names(training.data))
+    occurrences = FirstOccurrences.of(shards, training.spec.vocabulary_size)
+    choices = weigh_sizes(training.spec, occurrences, measured_cost)
+    size = min(training.options.subset or best_size(choices), training.spec.vocabulary_size)
+    return choices, torch.from_numpy(most_frequent(occurrences.counts, size)).to(torch.int64)
 
 
 def dequantised(weights: dict[str, Tensor], formats: DraftFormats) -> dict[str, Tensor]:

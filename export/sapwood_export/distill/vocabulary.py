@@ -1,7 +1,9 @@
 """Which part of the vocabulary a draft's head covers.
 
 A larger part foretells more, and costs more in every pass. FR-Spec (Zhao et al. 2025) has the
-observation: a small part of a vocabulary makes up nearly all of a model's text.
+observation: a small part of a vocabulary makes up nearly all of a model's text. What a text holds
+already the draft can say anyway (text_tokens.py), so only a token's first occurrence in a text
+speaks for it.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood import _runtime
+from sapwood_export.distill.shards import Shard
 from sapwood_export.packing import packed_bytes
 from sapwood_export.quantize.formats import linear_format
 from sapwood_export.quantize.policy import TABLE_FORMAT
@@ -41,7 +44,7 @@ class SubsetChoice:
     """A size that was considered."""
 
     size: int
-    coverage: float  # share of the target's tokens
+    coverage: float  # share of the target's tokens, with those the text held before
     pass_cost: float  # of one draft pass, in rows of the target
     value: float  # tokens a step by the time of a step, relative to the target alone
 
@@ -54,6 +57,27 @@ def token_counts(texts: Iterable[NDArray[np.int32]], vocabulary_size: int) -> ND
     return counts
 
 
+@dataclass(frozen=True)
+class FirstOccurrences:
+    """Of the tokens that the target wrote, those that its text did not hold before."""
+
+    counts: NDArray[np.int64]  # by token
+    written: int  # tokens in all, with those that the text did hold
+
+    @staticmethod
+    def of(shards: Iterable[Shard], vocabulary_size: int) -> FirstOccurrences:
+        """Of all texts in the shards."""
+        counts = np.zeros(vocabulary_size, dtype=np.int64)
+        written = 0
+        for shard in shards:
+            for sequence, start in enumerate(shard.start):
+                begin, end = shard.offsets[sequence : sequence + 2]
+                tokens, first = np.unique(shard.tokens[begin:end], return_index=True)
+                counts[tokens[first >= start]] += 1
+                written += int(end - begin - start)
+        return FirstOccurrences(counts, written)
+
+
 def most_frequent(counts: NDArray[np.int64], size: int) -> NDArray[np.int32]:
     """Ids of the ``size`` most frequent tokens, ascending. Of equals, the lower id goes first."""
     order = np.argsort(-counts, kind="stable")[:size]
@@ -61,14 +85,16 @@ def most_frequent(counts: NDArray[np.int64], size: int) -> NDArray[np.int32]:
 
 
 def weigh_sizes(
-    spec: ModelSpec, counts: NDArray[np.int64], cost: Cost, sizes: Sequence[int] = SIZES
+    spec: ModelSpec, occurrences: FirstOccurrences, cost: Cost, sizes: Sequence[int] = SIZES
 ) -> list[SubsetChoice]:
     """Every size that is smaller than the vocabulary, or the whole vocabulary if none is.
 
     With coverage c and acceptance a, a step of D draft passes yields 1 + ac + (ac)^2 + ... + (ac)^D
     tokens in the time of 1 + D * (cost of a pass) rows of the target.
     """
-    rising = np.sort(counts)[::-1].cumsum() / max(1, counts.sum())
+    counts = occurrences.counts
+    missed = counts.sum() - np.sort(counts)[::-1].cumsum()
+    rising = 1 - missed / max(1, occurrences.written)
     h = spec.hidden_size
     layer = sum(cost(_LAYER_FORMAT, *shape) for shape in _layer_shapes(spec))
     target = spec.layers * layer + cost(TABLE_FORMAT, spec.vocabulary_size, h)

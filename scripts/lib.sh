@@ -79,8 +79,27 @@ links_fuzzers() {
     clang++ -fsanitize=fuzzer,address -x c++ - -o "$state/fuzzer" >/dev/null 2>&1
 }
 
+# Whether there is a javac of at least 17.
+compiles_java() {
+  local version
+  version=$(javac -version 2>/dev/null | sed -E 's/^javac ([0-9]+).*/\1/')
+  [[ $version =~ ^[0-9]+$ && $version -ge 17 ]]
+}
+
+# The oldest JDK of at least 17 that this system offers.
+jdk_package() {
+  local version
+  for version in 17 21 25; do
+    if [[ -n $(apt-cache madison "openjdk-$version-jdk-headless" 2>/dev/null) ]]; then
+      echo "openjdk-$version-jdk-headless"
+      return
+    fi
+  done
+  echo default-jdk-headless
+}
+
 # Names of the Debian packages that hold what is missing for `run`, `onnx`, `test`, `vulkan`, `vm`,
-# `arm64`, `clang` or, once that is there, `fuzz`.
+# `arm64`, `android`, `clang` or, once that is there, `fuzz`.
 missing_packages() {
   local python
   python=$(find_python)
@@ -121,6 +140,16 @@ missing_packages() {
     command -v aarch64-linux-gnu-g++ >/dev/null || echo g++-aarch64-linux-gnu
     command -v qemu-aarch64-static >/dev/null || echo qemu-user-static
     [[ -d /usr/src/googletest ]] || echo googletest
+  fi
+  if [[ $1 == android ]]; then
+    command -v aapt2 >/dev/null || echo aapt
+    command -v zipalign >/dev/null || echo zipalign
+    command -v apksigner >/dev/null || echo apksigner
+    command -v dexdump >/dev/null || echo dexdump
+    [[ -f /usr/share/android-framework-res/framework-res.apk ]] || echo android-framework-res
+    compiles_java || jdk_package
+    command -v mvn >/dev/null || echo maven
+    command -v unzip >/dev/null || echo unzip
   fi
 }
 

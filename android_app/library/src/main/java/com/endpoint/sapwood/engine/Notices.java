@@ -1,0 +1,86 @@
+package com.endpoint.sapwood.engine;
+
+import java.util.concurrent.Executor;
+
+/** Tells listeners what happened, on their executor, in order. */
+final class Notices {
+  private final Executor callbacks;
+  private final Engine.Listener listener;
+
+  Notices(Executor callbacks, Engine.Listener listener) {
+    this.callbacks = callbacks;
+    this.listener = listener;
+  }
+
+  void state(final Engine.State state, final ModelInfo model, final EngineException reason) {
+    callbacks.execute(
+        new Runnable() {
+          @Override
+          public void run() {
+            listener.onStateChanged(state, model, reason);
+          }
+        });
+  }
+
+  void reading(final Request request, final int promptTokens, final int reusedTokens) {
+    callbacks.execute(
+        new Runnable() {
+          @Override
+          public void run() {
+            request.listener.onReading(promptTokens, reusedTokens);
+          }
+        });
+  }
+
+  void text(final Request request, final String text) {
+    callbacks.execute(
+        new Runnable() {
+          @Override
+          public void run() {
+            request.listener.onText(text);
+          }
+        });
+  }
+
+  void stats(final Request request) {
+    final Stats stats = request.stats;
+    callbacks.execute(
+        new Runnable() {
+          @Override
+          public void run() {
+            request.listener.onStats(stats);
+          }
+        });
+  }
+
+  void tree(final Request request, final TreeSnapshot tree) {
+    callbacks.execute(
+        new Runnable() {
+          @Override
+          public void run() {
+            request.listener.onTree(tree);
+          }
+        });
+  }
+
+  void done(final Request request, final Engine.StopReason reason) {
+    final Stats stats = request.stats;
+    callbacks.execute(
+        new Runnable() {
+          @Override
+          public void run() {
+            request.listener.onDone(reason, stats);
+          }
+        });
+  }
+
+  void failed(final Request request, final EngineException reason) {
+    callbacks.execute(
+        new Runnable() {
+          @Override
+          public void run() {
+            request.listener.onFailed(reason);
+          }
+        });
+  }
+}

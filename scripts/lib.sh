@@ -99,7 +99,7 @@ jdk_package() {
 }
 
 # Names of the Debian packages that hold what is missing for `run`, `onnx`, `test`, `vulkan`, `vm`,
-# `arm64`, `android`, `clang` or, once that is there, `fuzz`.
+# `arm64`, `android`, `browser`, `clang` or, once that is there, `fuzz`.
 missing_packages() {
   local python
   python=$(find_python)
@@ -131,6 +131,9 @@ missing_packages() {
     [[ -e /usr/include/volk.h ]] || echo libvulkan-volk-dev
     compgen -G '/usr/share/vulkan/icd.d/*.json' >/dev/null || echo mesa-vulkan-drivers
     command -v glslc >/dev/null || echo glslc
+  fi
+  if [[ $1 == browser ]]; then
+    command -v chromium >/dev/null || command -v google-chrome >/dev/null || echo chromium
   fi
   if [[ $1 == vm ]]; then
     command -v qemu-system-x86_64 >/dev/null || echo qemu-system-x86

@@ -33,12 +33,26 @@ class Drafting:
     model: _runtime.Model | None = None
     trained: _runtime.TrainedDraft | None = None
 
+    def held_out_acceptance(self, *, sampled: bool) -> list[float] | None:
+        """Of a trained draft, acceptance by depth on the text that its training held out, where its
+        manifest says so."""
+        if self.trained is None or self.folder is None:
+            return None
+        return held_out_acceptance(read_manifest(self.folder), sampled=sampled)
+
 
 def is_trained_draft(folder: Path) -> bool:
     """Whether a folder holds a trained draft, by what its manifest calls itself."""
     if not (folder / MANIFEST).is_file():
         return False
     return read_manifest(folder).get("kind") == "draft"
+
+
+def held_out_acceptance(manifest: Mapping[str, Any], *, sampled: bool) -> list[float] | None:
+    """Acceptance of a draft at depths 1, 2, ... where every guess before was right: of the
+    likeliest token or, ``sampled``, the sum of min(p, q). None where its manifest holds none."""
+    depths = manifest.get("training", {}).get("held_out", {}).get("by_depth")
+    return depths and [each["overlap" if sampled else "top_after_right"] for each in depths]
 
 
 def target_of(manifest: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from sapwood.cli.main import run
 from sapwood.paths import default_bundle
 from tiny_drafts import write_tiny_draft
 from tiny_models import tiny_config, tiny_weights, write_folder
@@ -103,6 +104,17 @@ def sapwood() -> Sapwood:
         )
 
     return run
+
+
+@pytest.fixture
+def sapwood_here(capsys: pytest.CaptureFixture[str]) -> Sapwood:
+    """Runs the ``sapwood`` command in this process, which is quicker than to start another."""
+
+    def run_here(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        status = run(list(map(str, arguments)))
+        return subprocess.CompletedProcess(arguments, status, *capsys.readouterr())
+
+    return run_here
 
 
 def refused(

@@ -60,6 +60,11 @@ def test_modes_are_compared_by_category(
             assert part["mean_rows"] >= 1
             assert part["peak_kv_slots"] > 0
             assert part["differing_prompts"] == 0
+            spread = part["answer_tokens_per_second"]
+            assert 0 < spread["lower_quartile"] <= spread["median"] <= spread["upper_quartile"]
+            emitted = sum(n * steps for n, steps in enumerate(part["steps_by_tokens"], 1))
+            assert emitted == part["tokens"]
+            assert sum(part["steps_by_tokens"]) == part["steps"]
         if name == "plain":
             assert mode["mean_accepted_length"] == mode["mean_rows"] == mode["speedup"] == 1
     whole = report["modes"]["plain"]
@@ -67,9 +72,13 @@ def test_modes_are_compared_by_category(
 
 
 def test_differing_ids_are_counted_by_mode_and_category() -> None:
-    counts = dict.fromkeys(Answer.of((), _Counts()).counts, 2.0)
+    counts = dict.fromkeys(Answer.of([], _Counts()).counts, 2.0)
     outcomes = [
-        Outcome(str(number), category, {m: Answer(ids, counts) for m, ids in answers.items()})
+        Outcome(
+            str(number),
+            category,
+            {m: Answer(ids, (1,) * len(ids), counts) for m, ids in answers.items()},
+        )
         for number, (category, answers) in enumerate(
             [
                 ("qa", {"chain": (1, 2), "plain": (1, 2), "dynamic": (1, 3)}),
@@ -90,6 +99,44 @@ def test_differing_ids_are_counted_by_mode_and_category() -> None:
         "rag": 1,
     }
     assert summarise(outcomes, ["chain", "dynamic"])["ids_compared_with"] == "chain"
+
+
+def test_medians_and_spread_are_those_of_single_answers() -> None:
+    counts = dict.fromkeys(Answer.of([], _Counts()).counts, 1.0)
+    seconds = {"plain": (1.0, 1.0, 2.0, 1.0, 1.0), "chain": (0.5, 1.0, 0.5, 0.25, 2.0)}
+    outcomes = [
+        Outcome(
+            str(number),
+            "qa",
+            {
+                mode: Answer(
+                    (7,) * 6, steps, counts | {"decode_seconds": taken, "emitted_tokens": 6.0}
+                )
+                for mode, taken, steps in (
+                    ("plain", plain, (1,) * 6),
+                    ("chain", chain, (3, 2, 1)),
+                )
+            },
+        )
+        for number, (plain, chain) in enumerate(zip(*seconds.values(), strict=True))
+    ]
+    report = summarise(outcomes, ["plain", "chain"])["modes"]
+    # Speed-ups of the answers: 2, 1, 4, 4 and 1/2.
+    assert report["chain"]["answer_speedup"] == {
+        "lower_quartile": 1.0,
+        "median": 2.0,
+        "upper_quartile": 4.0,
+    }
+    assert report["chain"]["answer_tokens_per_second"]["median"] == 12.0
+    assert report["plain"]["answer_speedup"]["median"] == 1.0
+    assert report["plain"]["steps_by_tokens"] == [30]
+    assert report["plain"]["acceptance_by_depth"] == []
+    # Of 15 steps 10 emitted more than a token, and 5 of those more than two.
+    assert report["chain"]["steps_by_tokens"] == [5, 5, 5]
+    assert report["chain"]["acceptance_by_depth"] == pytest.approx([2 / 3, 1 / 2])
+    alone = summarise(outcomes[:1], ["chain"])["modes"]["chain"]
+    assert alone["answer_speedup"] is None
+    assert set(alone["answer_tokens_per_second"].values()) == {12.0}
 
 
 class _Counts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import subprocess
@@ -15,8 +16,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from conftest import refused
-from sapwood.cli.main import run
+from conftest import Sapwood, refused
 from sapwood.cli.plan_sources import Given, gather
 from sapwood.cost_cache import CostKey, save_costs
 from sapwood.drafting import SHIPPED
@@ -185,14 +185,8 @@ def test_a_curve_is_not_read_beyond_its_end() -> None:
 
 
 @pytest.fixture
-def command(capsys: pytest.CaptureFixture[str]) -> Command:
-    """Runs ``sapwood plan`` in this process: a plan is quicker than the start of another."""
-
-    def run_plan(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        status = run(["plan", *map(str, arguments)])
-        return subprocess.CompletedProcess(arguments, status, *capsys.readouterr())
-
-    return run_plan
+def command(sapwood_here: Sapwood) -> Command:
+    return functools.partial(sapwood_here, "plan")
 
 
 def planned(command: Command, *arguments: str | Path) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -247,18 +247,19 @@ def _from_figures(path: Path, sampled: bool) -> _Draft:
 
 def _from_manifest(folder: Path, manifest: Mapping[str, Any], sampled: bool) -> _Draft:
     """What ``sapwood distill`` wrote of the text it held out, and of the cost it reckoned with."""
+    from sapwood.drafting import held_out_acceptance
+
     try:
-        draft, training = manifest["draft"], manifest["training"]
-        key = "overlap" if sampled else "top_after_right"
+        draft = manifest["draft"]
         (cost,) = (
             each["pass_cost"]
-            for each in training["subset_sizes"]
+            for each in manifest["training"]["subset_sizes"]
             if each["size"] == draft["subset"]
         )
         return _checked(
             _Draft(
                 name=f"the draft {folder.name} on the text its training held out",
-                acceptance=_until_unknown([each[key] for each in training["held_out"]["by_depth"]]),
+                acceptance=_until_unknown(held_out_acceptance(manifest, sampled=sampled) or []),
                 cost=float(cost),
                 parallel=draft["parallel"] > 0,
                 depths=draft["parallel"] or None,
@@ -275,7 +276,7 @@ def _far_from_unread(rows: int) -> int:
     return abs(rows - _UNREAD)
 
 
-def _until_unknown(figures: list[float | None]) -> list[float]:
+def _until_unknown(figures: Sequence[float | None]) -> list[float]:
     """Acceptance from the first depth on, as deep as it is known."""
     known = []
     for each in figures:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sapwood.cli.bench.report import check_page, write_page
 from sapwood.cli.bench.suite_counts import Answer, Outcome, summarise
 from sapwood.cli.bench.suite_questions import Question, read_questions
 from sapwood.cli.bench.suite_record import Record
@@ -51,6 +53,13 @@ def suite(
             show_default=False,
         ),
     ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            help="Also write a page with plots, which needs nothing beside itself, to this file.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: JsonOption = False,
     *,
     engine_options: EngineOptions,
@@ -65,6 +74,8 @@ def suite(
     """
     from sapwood.engine import Engine
 
+    if html is not None:
+        check_page(html)
     names = choices("--modes", modes, MODES)
     questions = read_questions(suite_file, per_category)
     engine = Engine(bundle, **engine_options)
@@ -78,7 +89,10 @@ def suite(
         **settings,
         "cost_curve": "learned" if engine.measured_costs is None else "tuned",
         "ids_must_agree": ids_must_agree(answer_options),
+        **_surroundings(engine, answer_options),
     }
+    if html is not None:
+        write_page(html, report)
     if as_json:
         print_json(report)
     else:
@@ -105,6 +119,25 @@ def _settings(engine: Engine, suite_file: Path, options: AnswerOptions) -> dict[
     }
 
 
+def _surroundings(engine: Engine, options: AnswerOptions) -> dict[str, Any]:
+    """The machine, and what was known of costs and draft before anything ran."""
+    from sapwood import __version__, _runtime
+    from sapwood.cost_cache import CostKey, load_cost_table, processor_name
+
+    kv = engine.options["kv"]
+    key = CostKey.of(engine.manifest, host=engine.host, threads=engine.threads, kv=kv)
+    costs = load_cost_table(key)
+    return {
+        "sapwood_version": __version__,
+        "processor": processor_name(),
+        "kernels": _runtime.active_kernels(),
+        "costs": None if costs is None else asdict(costs),
+        "trained_draft_acceptance": engine.drafting.held_out_acceptance(
+            sampled=options["temperature"] > 0
+        ),
+    }
+
+
 def _run(
     engine: Engine,
     questions: Sequence[Question],
@@ -121,9 +154,8 @@ def _run(
         ids = engine.encode(prompt)
         session = sessions[mode]
         start_session(session, ids, {**options, "mode": mode}, eos_token_ids)
-        while session.step():
-            pass
-        return Answer.of(session.tokens[len(ids) :], session.stats)
+        steps = list(iter(session.step, []))
+        return Answer.of(steps, session.stats)
 
     # The same for every mode: caches and clocks of the machine, and the cost of rows.
     for mode in modes:

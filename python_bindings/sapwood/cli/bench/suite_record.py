@@ -71,7 +71,7 @@ class Record:
 
 def _outcome(document: Mapping[str, Any]) -> Outcome:
     answers = {
-        mode: Answer(tuple(answer["ids"]), dict(answer["counts"]))
+        mode: Answer(tuple(answer["ids"]), tuple(answer["steps"]), dict(answer["counts"]))
         for mode, answer in document["answers"].items()
     }
     return Outcome(document["question_id"], document["category"], answers)

@@ -35,6 +35,12 @@ def show(report: dict[str, Any]) -> None:
         f"{name} {mode['peak_draft_slots']:.0f} (mean {mode['mean_draft_slots']:.1f})"
         for name, mode in modes.items()
     )
+    spreads = ", ".join(
+        f"{name} {each['median']:.2f}x "
+        f"({each['lower_quartile']:.2f} to {each['upper_quartile']:.2f})"
+        for name, each in ((name, mode["answer_speedup"]) for name, mode in modes.items())
+        if each is not None and name != "plain"
+    )
     differing = ", ".join(
         f"{name} on {mode['differing_prompts']}"
         for name, mode in modes.items()
@@ -44,6 +50,8 @@ def show(report: dict[str, Any]) -> None:
         equal = f"{report['verifier']} keeps the law of the text, not the tokens at a seed"
     else:
         equal = "all modes gave the same tokens" if report["equal_tokens"] else "TOKENS DIFFER"
+    if spreads:
+        console.print(f"over plain, median and quartiles of single answers: {spreads}")
     console.print(
         f"{report['questions']} prompts, temperature {report['temperature']:g}, drafter "
         f"{report['drafter']}, {report['threads']} threads, costs {report['cost_curve']}; "

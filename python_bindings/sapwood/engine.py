@@ -34,7 +34,9 @@ DEFAULT_CONTEXT_LENGTH = 2048
 
 
 class Engine:
-    """One model in memory, with one conversation's KV cache.
+    """One model in memory, with one KV cache: earlier prompts and answers stay in it as long as
+    there is room, and a prompt that begins like one of them is computed only from where it parts
+    ways (``stats.reused_prompt_tokens``).
 
     ``bundle``: a folder that ``sapwood export`` wrote; None: the default one.
     ``options``: those of ``EngineOptions`` (sapwood/options.py). What generate is not told, the
@@ -144,6 +146,8 @@ class Engine:
             draft_model=self.drafting.model,
             trained_draft=self.drafting.trained,
             kv=self.options["kv"],
+            share_prefixes=not self.options["forget_texts"],
+            kv_slots=self.options["kv_slots"] or 0,
         )
 
     def _read_ngram(self, path: str | os.PathLike[str]) -> _runtime.NgramTable:

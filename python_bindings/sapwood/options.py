@@ -124,6 +124,24 @@ class EngineOptions(HostOptions, total=False):
             minimum=1,
         ),
     ]
+    kv_slots: Annotated[
+        int | None,
+        Option(
+            None,
+            "Tokens that the KV cache has room for. What the present text leaves of it keeps "
+            "earlier prompts and answers, the longest unused going first; a prompt that begins "
+            "like one of them is computed only from where it parts ways. Without it: the context "
+            "and a step's guesses.",
+            minimum=1,
+        ),
+    ]
+    forget_texts: Annotated[
+        bool,
+        Option(
+            False,
+            "Keep nothing of a text once another one begins. The answers are the same.",
+        ),
+    ]
 
 
 class AnswerOptions(TypedDict, total=False):

@@ -20,7 +20,9 @@ class Stats:
     and learning from what came. ``cost_curve`` says where the budget of a tree comes from: "tuned"
     (``sapwood tune`` measured this device) or "learned" (from the session's own steps).
     ``peak_kv_slots`` counts text and draft; ``peak_draft_slots`` and ``mean_draft_slots``, the most
-    and the mean of a step, what was held beyond the text. ``beta`` is where the controller ended.
+    and the mean of a step, what was held beyond the text. ``reused_prompt_tokens`` were in the
+    cache already, from this conversation or an earlier text that begins alike. ``beta`` is where
+    the controller ended.
     """
 
     mode: str

@@ -32,20 +32,26 @@ LengthRule length_rule_or_raise(std::string_view name) {
   return *rule;
 }
 
-std::unique_ptr<Session> create_session(std::shared_ptr<Model> model, int context_length,
-                                        int max_tree_nodes, std::string_view drafter,
-                                        const std::optional<CostGrid>& measured_costs,
-                                        bool learn_costs, const NgramTable* ngram,
-                                        std::shared_ptr<Model> draft_model,
-                                        std::shared_ptr<const TrainedDraft> trained_draft,
-                                        std::string_view kv) {
+std::unique_ptr<Session> create_session(
+    std::shared_ptr<Model> model, int context_length, int max_tree_nodes, std::string_view drafter,
+    const std::optional<CostGrid>& measured_costs, bool learn_costs, const NgramTable* ngram,
+    std::shared_ptr<Model> draft_model, std::shared_ptr<const TrainedDraft> trained_draft,
+    std::string_view kv, bool share_prefixes, int kv_slots, std::shared_ptr<PrefixCache> cache,
+    std::shared_ptr<DraftMemory> draft_memory) {
   SessionOptions options;
   options.kv = kv_format_or_raise(kv);
+  options.share_prefixes = share_prefixes;
+  options.kv_slots = kv_slots;
+  options.cache = std::move(cache);
   options.context_length = context_length;
   options.max_tree_nodes = max_tree_nodes;
   DrafterParts parts{
       .saved = ngram, .model = std::move(draft_model), .draft = std::move(trained_draft)};
   parts.model_options.learn_costs = learn_costs;
+  parts.model_options.memory =
+      draft_memory != nullptr ? std::move(draft_memory) : std::make_shared<DraftMemory>();
+  parts.model_options.memory->kept_tokens = std::max(kv_slots - context_length, 0);
+  parts.model_options.memory->share_prefixes = share_prefixes;
   options.drafter = value_or_raise(make_drafter(drafter, parts));
   if (measured_costs) options.measured_costs = *measured_costs;
   options.learn_costs = learn_costs;
@@ -116,6 +122,20 @@ void bind_engine(nb::module_& module) {
       .def_prop_ro("tokens_per_second", &SessionStats::tokens_per_second)
       .def_prop_ro("prompt_tokens_per_second", &SessionStats::prompt_tokens_per_second);
 
+  nb::class_<PrefixCache>(module, "PrefixCache",
+                          "A KV cache that keeps the prefixes of earlier texts. Session.cache; "
+                          "sessions over one model may share it, one at a time being used.")
+      .def_prop_ro("slots", &PrefixCache::slots)
+      .def_prop_ro("taken", &PrefixCache::taken, "By living texts and kept prefixes.")
+      .def_prop_ro("stored", &PrefixCache::stored, "Of these, in prefixes that texts may share.")
+      .def_prop_ro("is_whole", &PrefixCache::is_whole,
+                   "Every slot that is taken is stored, or was given out and not yet given back.")
+      .def("is_taken", &PrefixCache::is_taken, nb::arg("slot"))
+      .def("forget", &PrefixCache::forget, "Evicts all that no living text holds.");
+  nb::class_<DraftMemory>(module, "DraftMemory",
+                          "Where a draft's K and V lie, for sessions that share a cache.")
+      .def(nb::init<>());
+
   nb::class_<Session>(module, "Session",
                       "One conversation with a model. Not thread-safe, except for cancel().")
       .def_static(
@@ -124,10 +144,15 @@ void bind_engine(nb::module_& module) {
           nb::arg("measured_costs") = nb::none(), nb::arg("learn_costs") = true,
           nb::arg("ngram") = nb::none(), nb::arg("draft_model") = nb::none(),
           nb::arg("trained_draft") = nb::none(), nb::arg("kv") = "float16",
+          nb::arg("share_prefixes") = true, nb::arg("kv_slots") = 0, nb::arg("cache") = nb::none(),
+          nb::arg("draft_memory") = nb::none(),
           "`drafter`: one of drafter_names(). `measured_costs`: what a pass costs here; "
           "without it the session finds out from its own steps. `ngram`: what the drafter begins "
           "with. `draft_model`: what a drafter runs that runs a model; `trained_draft`: what one "
-          "runs that runs a draft. `kv`: the cache's format, float16 or int8.")
+          "runs that runs a draft. `kv`: the cache's format, float16 or int8. `share_prefixes`: "
+          "what it has room for keeps earlier texts, and who begins like one computes only the "
+          "rest. `kv_slots`: its room, in tokens; 0: just what the context and a step need. "
+          "`cache`, `draft_memory`: those of other sessions over this model and draft.")
       .def("start", &start_session, nb::arg("prompt"), nb::kw_only(), nb::arg("mode") = "dynamic",
            nb::arg("sampling") = SamplingOptions(), nb::arg("max_new_tokens") = 128,
            nb::arg("eos_token_ids") = std::vector<int32_t>(), nb::arg("chain_length") = 4,
@@ -161,6 +186,8 @@ void bind_engine(nb::module_& module) {
           "Prompt and emitted tokens.")
       .def_prop_ro("context_length", &Session::context_length)
       .def_prop_ro("kv_bytes_per_token", &Session::kv_bytes_per_token)
+      .def_prop_ro(
+          "cache", [](const Session& self) { return self.cache(); }, "Which others may share.")
       .def_prop_ro(
           "cost_curve", [](const Session& self) { return self.cost_curve(); }, "A copy, as of now.")
       .def_prop_ro(

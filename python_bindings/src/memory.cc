@@ -1,8 +1,9 @@
-// KvSlotBitmap and KvStore.
+// KvSlotBitmap, PrefixTrie and KvStore.
 
 #include "bindings.h"
 #include "memory/kv_slot_bitmap.h"
 #include "memory/kv_store.h"
+#include "memory/prefix_trie.h"
 
 namespace sapwood::python {
 namespace {
@@ -56,6 +57,52 @@ void bind_memory(nb::module_& module) {
             raise_unless_ok(self.free(slots));
           },
           nb::arg("slots"), "Gives slots back. One that is not taken is refused by name.");
+
+  nb::class_<PrefixTrie>(
+      module, "PrefixTrie",
+      "Committed prefixes and the KV slots that hold them. A node is the slot of "
+      "its token; -1 is the root.")
+      .def(nb::init<int>(), nb::arg("slots"))
+      .def(
+          "acquire",
+          [](PrefixTrie& self, const std::vector<int32_t>& tokens) {
+            std::vector<int32_t> slots(tokens.size());
+            const PrefixTrie::Node node = self.acquire(tokens, slots);
+            slots.resize(static_cast<size_t>(self.depth(node)));
+            return std::pair(node, slots);
+          },
+          nb::arg("tokens"), "Holds the longest stored prefix: its node and its slots.")
+      .def(
+          "extend",
+          [](PrefixTrie& self, PrefixTrie::Node held, const std::vector<int32_t>& tokens,
+             std::vector<int32_t> slots) {
+            if (slots.size() != tokens.size()) raise_invalid("every token needs a slot");
+            std::vector<int32_t> duplicates(tokens.size());
+            int count = 0;
+            const PrefixTrie::Node node = self.extend(held, tokens, slots, duplicates, &count);
+            duplicates.resize(static_cast<size_t>(count));
+            return std::tuple(node, slots, duplicates);
+          },
+          nb::arg("held"), nb::arg("tokens"), nb::arg("slots"),
+          "Stores `tokens` after `held` and moves the hold: its node, the slots that hold the "
+          "tokens, and those of the given ones that somebody else's have made needless.")
+      .def("hold", &PrefixTrie::hold, nb::arg("node"))
+      .def("release", &PrefixTrie::release, nb::arg("node"))
+      .def("shorten", &PrefixTrie::shorten, nb::arg("held"), nb::arg("depth"),
+           "Moves a hold to the node `depth` tokens from the start.")
+      .def(
+          "evict",
+          [](PrefixTrie& self, int count) {
+            if (count < 0) raise_invalid("count must not be negative");
+            std::vector<int32_t> slots(static_cast<size_t>(count));
+            slots.resize(static_cast<size_t>(self.evict(slots)));
+            return slots;
+          },
+          nb::arg("count"), "Up to so many slots that nobody holds, the longest unused first.")
+      .def("depth", &PrefixTrie::depth, nb::arg("node"))
+      .def("references", &PrefixTrie::references, nb::arg("node"))
+      .def_prop_ro("stored", &PrefixTrie::stored)
+      .def_prop_ro("evictable", &PrefixTrie::evictable, "Those that evict would take at once.");
 
   nb::class_<KvStore>(
       module, "KvStore",

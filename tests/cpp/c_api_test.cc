@@ -364,6 +364,37 @@ TEST(CApi, AnswersEndAtTheCallersTokensAndCuts) {
   EXPECT_EQ(sapwood_session_stop_reason(opened.session), SAPWOOD_STOP_STOPPED);
 }
 
+TEST(CApi, ASessionAfterAClosedOneComputesOnlyTheRestAndOneBesideItAllOfIt) {
+  const std::string draft = write_test_draft(bundle(), {}).value();
+  for (const char* drafter : {"mix", "head", "cascade"}) {
+    Opened opened;  // its session has not read anything
+    sapwood_session_options options;
+    sapwood_session_options_init(&options);
+    options.drafter = drafter;
+    if (drafter != std::string("mix")) options.draft_bundle = draft.c_str();
+    const int32_t size = static_cast<int32_t>(kPrompt.size());
+    Text expected;
+    {
+      const Answered first(options, opened);
+      expected = first.text;
+      ASSERT_EQ(expected.size(), 30u) << first.why;
+      EXPECT_EQ(first.stats.reused_prompt_tokens, 0);
+      const Answered beside(options, opened);
+      EXPECT_EQ(beside.text, expected);
+      EXPECT_EQ(beside.stats.reused_prompt_tokens, 0);
+    }
+    const Answered after(options, opened);
+    EXPECT_EQ(after.text, expected);
+    EXPECT_GE(after.stats.reused_prompt_tokens, size - 2) << drafter;
+    options.share_prefixes = 0;
+    const Answered alone(options, opened);
+    EXPECT_EQ(alone.text, expected);
+    EXPECT_EQ(alone.stats.reused_prompt_tokens, 0);
+    options.kv_slots = 20;
+    EXPECT_NE(Answered(options, opened).why.find("at least"), std::string::npos);
+  }
+}
+
 TEST(CApi, TheVersionIsTheProjects) {
   const std::string version = sapwood_version();
   EXPECT_EQ(std::count(version.begin(), version.end(), '.'), 2) << version;

@@ -9,8 +9,8 @@
 #include <numeric>
 #include <random>
 
-#include "allocation_counter.h"
 #include "kernels/kernels.h"
+#include "measure/allocation_counter.h"
 #include "tree/isa/softmax_loops.h"
 
 namespace sapwood {

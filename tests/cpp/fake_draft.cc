@@ -14,9 +14,11 @@ constexpr std::array<int, 2> kLayers = {1, 2};
 
 class FakeNetwork final : public DraftNetwork {
  public:
-  FakeNetwork(const FakeDraft::Options& options, std::shared_ptr<FakeDraft::Counts> counts)
+  FakeNetwork(const FakeDraft::Options& options, std::shared_ptr<FakeDraft::Counts> counts,
+              std::shared_ptr<FakeDraft::Slots> slots)
       : options_(options),
         counts_(std::move(counts)),
+        slots_(std::move(slots)),
         model_({.vocabulary = options.vocabulary,
                 .max_rows = options.max_rows,
                 .context_length = options.context_length,
@@ -44,8 +46,10 @@ class FakeNetwork final : public DraftNetwork {
   int hidden_state_size() const override { return static_cast<int>(kLayers.size()); }
   Result<std::unique_ptr<KvStore>> make_kv(int slots) const override {
     const ModelSpec& spec = model_.spec();
-    of_slot_.assign(static_cast<size_t>(slots), 0);
-    return KvStore::create(spec.layers, spec.kv_heads, spec.head_dim, slots);
+    Result<std::unique_ptr<KvStore>> kv =
+        KvStore::create(spec.layers, spec.kv_heads, spec.head_dim, slots);
+    (*slots_)[kv.value().get()].assign(static_cast<size_t>(kv.value()->slots()), 0);
+    return kv;
   }
   std::optional<float> uncertainty(int node) override {
     return static_cast<float>(of_node_[node + 1] % 100) / 99.f;
@@ -56,25 +60,26 @@ class FakeNetwork final : public DraftNetwork {
     counts_->text_rows += pass.text_rows;
     counts_->nodes += pass.nodes.size() - pass.first_node;
     const RowBatch& batch = pass.batch;
+    std::vector<uint64_t>& of_slot = slots_->at(kv);
     require(pass.hidden_states.size() == pass.text_rows * kLayers.size());
     for (int row = 0; row < pass.text_rows; ++row) {
       const uint64_t before =
-          batch.positions[row] == 0 ? FakeModel::kNoRow : of_slot_[before_of(batch, row)];
+          batch.positions[row] == 0 ? FakeModel::kNoRow : of_slot[before_of(batch, row)];
       for (size_t i = 0; i < kLayers.size(); ++i) {
         require(pass.hidden_states[row * kLayers.size() + i] ==
                 FakeModel::hidden_state(before, kLayers[i]));
       }
-      of_slot_[batch.slots[row]] = FakeModel::of_row(before, batch.tokens[row]);
-      of_node_[0] = of_slot_[batch.slots[row]];
+      of_slot[batch.slots[row]] = FakeModel::of_row(before, batch.tokens[row]);
+      of_node_[0] = of_slot[batch.slots[row]];
     }
     for (int node = pass.first_node; node < pass.nodes.size(); ++node) {
       const int row = pass.text_rows + node - pass.first_node;
       const int parent = pass.nodes.parent(node);
       require(parent < pass.first_node && (parent != DraftTree::kRoot || pass.text_rows == 0));
       const uint64_t before = of_node_[parent + 1];
-      require(before == of_slot_[before_of(batch, row)]);
-      of_slot_[batch.slots[row]] = FakeModel::of_row(before, batch.tokens[row]);
-      of_node_[node + 1] = of_slot_[batch.slots[row]];
+      require(before == of_slot[before_of(batch, row)]);
+      of_slot[batch.slots[row]] = FakeModel::of_row(before, batch.tokens[row]);
+      of_node_[node + 1] = of_slot[batch.slots[row]];
     }
     const size_t outputs = batch.output_rows.size();
     const size_t vocabulary = static_cast<size_t>(options_.vocabulary);
@@ -100,17 +105,17 @@ class FakeNetwork final : public DraftNetwork {
 
   const FakeDraft::Options options_;
   const std::shared_ptr<FakeDraft::Counts> counts_;
+  const std::shared_ptr<FakeDraft::Slots> slots_;
   FakeModel model_;
   std::vector<int32_t> ids_;
-  mutable std::vector<uint64_t> of_slot_;  // its row's sequence, by FakeModel::of_row
-  std::vector<uint64_t> of_node_;          // likewise, by node + 1
+  std::vector<uint64_t> of_node_;  // by node + 1, as FakeDraft::Slots
   std::vector<float> logits_;
 };
 
 }  // namespace
 
 std::unique_ptr<DraftNetwork> FakeDraft::make_network() const {
-  return std::make_unique<FakeNetwork>(options, counts);
+  return std::make_unique<FakeNetwork>(options, counts, slots);
 }
 
 }  // namespace sapwood

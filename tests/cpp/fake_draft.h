@@ -5,8 +5,11 @@
 // and rows that its cache does not hold in order are counted as damage.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "draft/trained_draft.h"
 
@@ -37,6 +40,9 @@ struct FakeDraft final : TrainedDraft {
     int64_t nodes = 0;
   };
   const std::shared_ptr<Counts> counts = std::make_shared<Counts>();
+  // By cache and slot, the sequence of the row that lies there, by FakeModel::of_row.
+  using Slots = std::map<const KvStore*, std::vector<uint64_t>>;
+  const std::shared_ptr<Slots> slots = std::make_shared<Slots>();
 };
 
 }  // namespace sapwood

@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "allocation_counter.h"
+#include "measure/allocation_counter.h"
 
 namespace sapwood {
 namespace {

@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "allocation_counter.h"
 #include "draft/drafters.h"
 #include "draft/mix_drafter.h"
 #include "engine/session.h"
@@ -18,6 +17,7 @@
 #include "fake_model.h"
 #include "make_test_bundle.h"
 #include "make_test_draft.h"
+#include "measure/allocation_counter.h"
 #include "model/native.h"
 #include "session_answer.h"
 #include "verify/chance.h"

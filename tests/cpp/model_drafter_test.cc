@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "allocation_counter.h"
 #include "draft/mix_drafter.h"
 #include "engine/session.h"
 #include "fake_model.h"
+#include "measure/allocation_counter.h"
 
 namespace sapwood {
 namespace {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "allocation_counter.h"
+#include "measure/allocation_counter.h"
 #include "memory/kv_slot_bitmap.h"
 
 namespace sapwood {

@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "allocation_counter.h"
 #include "draft/drafters.h"
 #include "draft/successor_drafter.h"
 #include "drafter_parts.h"
 #include "engine/session.h"
 #include "fake_model.h"
+#include "measure/allocation_counter.h"
 #include "session_answer.h"
 
 namespace sapwood {

@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "allocation_counter.h"
 #include "draft/drafters.h"
 #include "draft/lookup_drafter.h"
 #include "engine/session.h"
+#include "measure/allocation_counter.h"
 #include "verify/chance.h"
 #include "verify/masked_laws.h"
 #include "verify/random.h"

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "allocation_counter.h"
 #include "engine/session.h"
 #include "make_test_bundle.h"
+#include "measure/allocation_counter.h"
 #include "model/native.h"
 #include "session_answer.h"
 

@@ -273,7 +273,7 @@ TEST(Session, CuttingTheAnswerInsideABlockIsAsIfItHadStoppedThere) {
     Text next(fixture.session->tokens().begin(), fixture.session->tokens().end());
     next.push_back(3);
     ASSERT_EQ(fixture.answer(next, options), plain_answer(*fixture.model, next, options, 512));
-    EXPECT_EQ(fixture.session->stats().reused_prompt_tokens,
+    EXPECT_GE(fixture.session->stats().reused_prompt_tokens,
               static_cast<int>(prompt.size()) + cut - 1);
   }
   EXPECT_EQ(fixture.model->damaged_slots, 0);

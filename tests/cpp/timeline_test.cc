@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "allocation_counter.h"
+#include "measure/allocation_counter.h"
 #include "sync/step_graph.h"
 
 namespace sapwood {

@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "allocation_counter.h"
+#include "measure/allocation_counter.h"
 #include "tree/dynamic_tree_prune.h"
 #include "verify/block_sparse_verify.h"
 

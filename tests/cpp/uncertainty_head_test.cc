@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-#include "allocation_counter.h"
+#include "measure/allocation_counter.h"
 #include "tree/pruning.h"
 
 namespace sapwood {

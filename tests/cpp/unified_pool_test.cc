@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "allocation_counter.h"
+#include "measure/allocation_counter.h"
 #include "memory/kv_store.h"
 #include "memory_kinds.h"
 

@@ -149,6 +149,12 @@ typedef struct sapwood_session_options {
                                * and machine; NULL: costs are learned from the session's steps */
   const char* kv; /* the KV cache: "float16" (NULL, default) or "int8": half the memory and faster
                    * over long contexts, other rounding; on the host "native" only */
+  int32_t share_prefixes; /* 1 (default): what the KV cache has room for keeps earlier texts, of
+                           * this session and of the engine's latest closed one; a prompt that
+                           * begins like one of them is computed only from where it parts ways, and
+                           * the answer is the same. 0: nothing outlives the next start */
+  int32_t kv_slots; /* of the KV cache, one a token: how much is kept; 0 (default): just what the
+                     * context and a step's guesses need */
 } sapwood_session_options;
 SAPWOOD_API void sapwood_session_options_init(sapwood_session_options* options);
 
@@ -182,7 +188,7 @@ typedef struct sapwood_generate_options {
 SAPWOOD_API void sapwood_generate_options_init(sapwood_generate_options* options);
 
 /* Takes a whole prompt, with any beginning-of-sequence token, and fills the cache with it; the
- * prefix it shares with the session's text so far is not computed again. options may be NULL. A
+ * prefix it shares with a text that the cache keeps is not computed again. options may be NULL. A
  * refused call leaves the session as it was. */
 SAPWOOD_API sapwood_code sapwood_session_start(sapwood_session* session, const int32_t* prompt,
                                                size_t prompt_length,
@@ -206,7 +212,7 @@ typedef struct sapwood_stats {
   size_t size;  /* set by sapwood_stats_init */
   int32_t mode; /* a sapwood_mode */
   int32_t prompt_tokens;
-  int32_t reused_prompt_tokens; /* of these, already in the cache */
+  int32_t reused_prompt_tokens; /* of these, already in the cache: not computed again */
   int32_t emitted_tokens;
   int64_t steps;         /* verify passes that emitted something */
   int64_t rows_verified; /* over all steps */

@@ -1,6 +1,7 @@
 #include "draft/draft_cache.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <utility>
 
@@ -13,10 +14,15 @@ namespace {
 // tree.
 constexpr int kReadAtOnce = 32;
 
+// So many new rows are worth a moment to share them with others while the text still grows.
+constexpr int kShareAtOnce = 64;
+
 }  // namespace
 
-DraftCache::DraftCache(std::unique_ptr<DraftNetwork> network, int max_nodes)
+DraftCache::DraftCache(std::unique_ptr<DraftNetwork> network, int max_nodes,
+                       std::shared_ptr<DraftMemory> memory)
     : network_(std::move(network)),
+      memory_(memory != nullptr ? std::move(memory) : std::make_shared<DraftMemory>()),
       layout_(network_->max_rows(),
               std::clamp(max_nodes, 1, std::max(network_->max_rows() - 1, 1))),
       logits_(new float[(1 + static_cast<size_t>(layout_.max_nodes())) * network_->law_size()]),
@@ -25,34 +31,92 @@ DraftCache::DraftCache(std::unique_ptr<DraftNetwork> network, int max_nodes)
 DraftCache::DraftCache(std::shared_ptr<Model> model, int max_nodes)
     : DraftCache(std::make_unique<ModelNetwork>(std::move(model)), max_nodes) {}
 
+DraftCache::~DraftCache() { share(); }
+
 Status DraftCache::set_text(std::span<const int32_t> tokens, int max_tokens) {
   const int context = network_->context_length();
   const int limit = context > 0 ? std::min(max_tokens, context) : max_tokens;
-  if (limit > limit_) {
-    const int slots = limit + DraftTree::kCapacity;
-    Result<std::unique_ptr<KvStore>> kv = network_->make_kv(slots);
-    if (!kv.ok()) return kv.status();
-    kv_ = std::move(kv).value();
-    limit_ = limit;
-    slots_.resize(slots);
-    std::iota(slots_.begin(), slots_.end(), 0);
-    read_ = 0;
-    state_rows_ = 0;
+  if (network_->reads_hidden_states()) {
+    // What waited for a tree: others may go on from here.
+    SAPWOOD_TRY(read_rows(std::min(states_taken(), rows() - 1) - read_));
   }
+  share();
+  if (limit > limit_) SAPWOOD_TRY(make_room(limit));
   const size_t shorter = std::min(text_.size(), tokens.size());
-  const int shared = static_cast<int>(
+  const int common = static_cast<int>(
       std::mismatch(tokens.begin(), tokens.begin() + shorter, text_.begin()).first -
       tokens.begin());
-  read_ = std::clamp(shared - network_->skipped_tokens(), 0, read_);
-  state_rows_ = std::clamp(shared - first_state_, 0, state_rows_);
+  state_rows_ = std::clamp(common - first_state_, 0, state_rows_);
   text_.reserve(max_tokens);
   text_.assign(tokens.begin(), tokens.end());
   network_->begin_text(tokens);
+  // The last row is read again, into a slot of its own; without K and V it is all there is to read.
+  read_ = std::max(rows() - 1, 0);
+  if (cache_ != nullptr) {
+    const int most = std::min(read_, limit_) + network_->skipped_tokens();
+    const int known = slots_->begin(tokens.first(std::min<size_t>(most, tokens.size())));
+    read_ = std::max(known - network_->skipped_tokens(), 0);
+    if (!memory_->share_prefixes) cache_->forget();
+  }
+  reserved_ = reserve();
   begin_tree();
   return Status::okay();
 }
 
+// Room for texts of `limit` tokens, their trees, and as many other tokens as the target may keep.
+Status DraftCache::make_room(int limit) {
+  const int own = limit + network_->skipped_tokens() + DraftTree::kCapacity;
+  const int all = own + DraftTree::kCapacity + memory_->kept_tokens;
+  std::shared_ptr<PrefixCache> cache = memory_->cache;
+  if (cache == nullptr || cache->slots() < all) {
+    Result<std::unique_ptr<KvStore>> kv = network_->make_kv(all);
+    if (!kv.ok()) return kv.status();
+    cache = kv.value() == nullptr ? nullptr : std::make_shared<PrefixCache>(std::move(kv).value());
+  }
+  slots_.reset();
+  cache_ = memory_->cache = std::move(cache);
+  if (cache_ != nullptr) {
+    slots_.emplace(cache_, own);
+  } else {
+    numbers_.resize(static_cast<size_t>(own));
+    std::iota(numbers_.begin(), numbers_.end(), 0);
+  }
+  limit_ = limit;
+  return Status::okay();
+}
+
+// A slot for every token and every node that there may be. False where other texts hold too many,
+// and for a text longer than the network looks at; no pass can be run then.
+bool DraftCache::reserve() {
+  if (rows() > limit_) return false;
+  if (cache_ == nullptr) return true;
+  std::array<int32_t, DraftTree::kCapacity> more;
+  for (;;) {
+    const int missing = static_cast<int>(text_.size()) + DraftTree::kCapacity - slots_->size();
+    if (missing <= 0) return true;
+    const std::span<int32_t> next =
+        std::span<int32_t>(more).first(std::min(static_cast<size_t>(missing), more.size()));
+    if (!cache_->allocate(next)) return false;
+    slots_->append(next);
+  }
+}
+
+// What is read of the text is there for others.
+void DraftCache::share() {
+  if (!slots_.has_value() || read_ == 0) return;
+  const int tokens = read_ + network_->skipped_tokens();
+  if (tokens > slots_->shared()) {
+    slots_->share(std::span<const int32_t>(text_).first(static_cast<size_t>(tokens)));
+  }
+}
+
+void DraftCache::share_much() {
+  if (cache_ == nullptr) return;
+  if (read_ + network_->skipped_tokens() >= slots_->shared() + kShareAtOnce) share();
+}
+
 void DraftCache::append(std::span<const int32_t> tokens) {
+  share_much();
   const int first_slot = rows();  // of the nodes
   int node = network_->reads_hidden_states() ? DraftTree::kNone : DraftTree::kRoot;
   for (const int32_t token : tokens) {
@@ -61,12 +125,13 @@ void DraftCache::append(std::span<const int32_t> tokens) {
       // There are nodes only where the whole text was read, so `read_` is this token's place. A
       // node is numbered after its parent, so none lies before the place it moves to, and copying
       // in order overwrites nothing that is still needed.
-      kv_->copy_slot(first_slot + node, read_);
+      cache_->kv().copy_slot(row_slots()[first_slot + node], row_slots()[read_]);
       ++read_;
     }
     text_.push_back(token);
   }
   network_->extend_text(tokens);
+  reserved_ = reserve();
   begin_tree();
 }
 
@@ -94,7 +159,10 @@ Status DraftCache::take_states(int first, std::span<const float> states) {
     ++state_rows_;
   }
   const int ready = std::min(states_taken(), rows() - 1) - read_;
-  return ready >= kReadAtOnce ? read_rows(ready) : Status::okay();
+  if (ready < kReadAtOnce) return Status::okay();
+  SAPWOOD_TRY(read_rows(ready));
+  share_much();
+  return Status::okay();
 }
 
 std::span<const float> DraftCache::states_of(int row, int count) const {
@@ -111,7 +179,7 @@ void DraftCache::begin_tree() {
 }
 
 int DraftCache::depth_left() const {
-  if (rows() == 0 || states_taken() < rows()) return -1;
+  if (!reserved_ || rows() == 0 || states_taken() < rows()) return -1;
   return std::min(limit_ - rows(), network_->max_depth());
 }
 
@@ -143,17 +211,17 @@ Status DraftCache::pass() {
 // The next `count` rows of the text, without their laws.
 Status DraftCache::read_rows(int count) {
   static const DraftTree kNoNodes{};
-  const std::span<const int32_t> slots(slots_);
-  if (kv_ == nullptr) {
+  if (cache_ == nullptr) {
     read_ += std::max(count, 0);
     return Status::okay();
   }
+  if (!reserved_) return Status::okay();
   for (; count > 0;) {
     const int rows = std::min(count, layout_.max_rows());
     const RowBatch batch = layout_.rows(row_tokens().subspan(read_, rows), false, kNoNodes, 0,
-                                        slots.first(read_), slots.subspan(read_, rows));
+                                        row_slots().first(read_), row_slots().subspan(read_, rows));
     SAPWOOD_TRY(
-        network_->forward({batch, rows, states_of(read_, rows), kNoNodes, 0}, kv_.get(), {}));
+        network_->forward({batch, rows, states_of(read_, rows), kNoNodes, 0}, &cache_->kv(), {}));
     read_ += rows;
     count -= rows;
   }
@@ -162,20 +230,21 @@ Status DraftCache::read_rows(int count) {
 
 Status DraftCache::read_text_and_look() {
   const int rows_of_nodes = nodes_.size() - looked_;
-  const std::span<const int32_t> slots(slots_);
-  if (kv_ == nullptr) SAPWOOD_TRY(read_rows(unread() - 1));
+  if (cache_ == nullptr) SAPWOOD_TRY(read_rows(unread() - 1));
   // All that does not fit beside the nodes is read before.
   while (unread() + rows_of_nodes > layout_.max_rows()) {
     SAPWOOD_TRY(read_rows(std::min(unread() - 1, layout_.max_rows())));
   }
   const int text_rows = unread();
   root_rows_ = text_rows > 0 ? 1 : 0;
-  const RowBatch batch = layout_.rows(
-      row_tokens().subspan(read_), true, nodes_, looked_, slots.first(read_),
-      slots.subspan(read_, static_cast<size_t>(text_rows) + static_cast<size_t>(nodes_.size())));
+  const size_t new_slots = static_cast<size_t>(text_rows) + static_cast<size_t>(nodes_.size());
+  const RowBatch batch =
+      layout_.rows(row_tokens().subspan(read_), true, nodes_, looked_, row_slots().first(read_),
+                   row_slots().subspan(read_, new_slots));
   const size_t outputs = batch.output_rows.size();
   SAPWOOD_TRY(network_->forward({batch, text_rows, states_of(read_, text_rows), nodes_, looked_},
-                                kv_.get(), {logits_.get(), outputs * network_->law_size()}));
+                                cache_ != nullptr ? &cache_->kv() : nullptr,
+                                {logits_.get(), outputs * network_->law_size()}));
   read_ = rows();
   return Status::okay();
 }

@@ -1,9 +1,11 @@
 // A network that drafts, with the K and V of the text and of the nodes it has looked beyond.
 //
-// Slot i holds the text's row i; the nodes lie behind it in the order they were added. When the
-// target has spoken, the nodes it agreed with are moved to their places in the text, and the rest
-// is forgotten; a network that reads the target's hidden states reads what came with the true ones
-// instead. What the cache holds of the text is kept as long as the text goes on from it.
+// Every token of the text has a slot, which holds its row; the nodes lie behind in the order they
+// were added. When the target has spoken, the nodes it agreed with are moved to their places in the
+// text, and the rest is forgotten; a network that reads the target's hidden states reads what came
+// with the true ones instead. What was read of a text stays for texts that begin like it, as the
+// target's own prefixes do (memory/prefix_cache.h): a row depends on nothing but the tokens before
+// it, so who goes on from a kept prefix drafts as if it had just read it.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +16,27 @@
 
 #include "base/status.h"
 #include "draft/draft_network.h"
-#include "memory/kv_store.h"
+#include "memory/prefix_cache.h"
 #include "model/model.h"
 #include "tree/draft_tree.h"
 #include "tree/level_layout.h"
 
 namespace sapwood {
 
+// Where the K and V of a network lie; for the drafters of sessions that share a cache, or come one
+// after another.
+struct DraftMemory {
+  std::shared_ptr<PrefixCache> cache;  // made by the first text
+  int kept_tokens = 0;                 // of other texts, beyond the room that one text takes
+  bool share_prefixes = true;          // false: what was read of a text goes with it
+};
+
 class DraftCache {
  public:
-  // max_nodes: of one pass; lowered to what the network takes.
-  DraftCache(std::unique_ptr<DraftNetwork> network, int max_nodes);
+  // max_nodes: of one pass; lowered to what the network takes. memory: null: one of its own.
+  DraftCache(std::unique_ptr<DraftNetwork> network, int max_nodes,
+             std::shared_ptr<DraftMemory> memory = nullptr);
+  ~DraftCache();
   DraftCache(std::shared_ptr<Model> model, int max_nodes);
 
   const DraftNetwork& network() const { return *network_; }
@@ -80,14 +92,25 @@ class DraftCache {
   std::span<const int32_t> row_tokens() const {
     return std::span<const int32_t>(text_).last(static_cast<size_t>(rows()));
   }
+  std::span<const int32_t> row_slots() const {  // of the text's rows, then of the nodes
+    const std::span<const int32_t> all = slots_.has_value() ? slots_->slots() : numbers_;
+    return all.subspan(static_cast<size_t>(network_->skipped_tokens()));
+  }
+  Status make_room(int limit);
+  bool reserve();
+  void share();
+  void share_much();
   std::span<const float> states_of(int row, int count) const;
   Status read_rows(int count);
   Status read_text_and_look();
 
   const std::unique_ptr<DraftNetwork> network_;
-  std::unique_ptr<KvStore> kv_;  // null: the network keeps none
+  const std::shared_ptr<DraftMemory> memory_;
+  std::shared_ptr<PrefixCache> cache_;  // null: the network keeps none
+  std::optional<PrefixSlots> slots_;    // where there is a cache: of text and nodes
+  std::vector<int32_t> numbers_;        // where there is none: 0, 1, 2, ...
+  bool reserved_ = false;               // every row and node has its slot
   LevelLayout layout_;
-  std::vector<int32_t> slots_;  // 0, 1, 2, ...
   std::vector<int32_t> text_;
   int read_ = 0;   // rows of the text in the cache
   int limit_ = 0;  // positions of the text there is room for

@@ -31,7 +31,7 @@ ModelDrafter::ModelDrafter(std::string_view name, std::unique_ptr<DraftNetwork> 
               .vocabulary_size = network->vocabulary_size(),
               .context_length = network->context_length(),
               .hidden_layers = network->hidden_layers()},
-      cache_(std::move(network), options.max_level),
+      cache_(std::move(network), options.max_level, options.memory),
       selector_(cache_.network().law_size()),
       calibration_{Calibration(kFirstPromise), Calibration(kFirstPromise)},
       sampler_(cache_.network().law_size()) {

@@ -35,8 +35,9 @@ namespace sapwood {
 struct ModelDrafterOptions {
   // Of a pass of the drafting model, by the rows it gives logits for: where measuring starts.
   CostCurve cost = CostCurve::assumed();
-  bool learn_costs = true;  // off, equal runs draft equal trees
-  int max_level = 32;       // guesses that one pass looks beyond
+  bool learn_costs = true;                        // off, equal runs draft equal trees
+  int max_level = 32;                             // guesses that one pass looks beyond
+  std::shared_ptr<DraftMemory> memory = nullptr;  // shared with others' drafters; null: its own
 };
 
 // What guesses are calibrated by beside their probability: the model's by rank (0, 1, 2-3, 4 and

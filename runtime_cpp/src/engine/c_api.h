@@ -10,6 +10,7 @@
 #include <new>
 #include <string>
 
+#include "draft/drafters.h"
 #include "engine/session.h"
 #include "model/bundle.h"
 #include "sapwood/sapwood.h"
@@ -19,6 +20,16 @@ struct sapwood_engine {
   std::shared_ptr<sapwood::Model> model;
   std::string host;
   int threads = 1;
+
+  // Of the latest session. What it read is taken over by the next one, once it is closed.
+  std::shared_ptr<sapwood::PrefixCache> cache;
+  struct Draft {
+    std::string drafter, path;
+    std::shared_ptr<sapwood::Model> model;
+    std::shared_ptr<const sapwood::TrainedDraft> trained;
+    std::shared_ptr<sapwood::DraftMemory> memory;
+  };
+  Draft draft;
 };
 
 struct sapwood_session {

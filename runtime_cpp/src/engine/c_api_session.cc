@@ -17,11 +17,11 @@
 namespace sapwood::c_api {
 namespace {
 
-// What a drafter of this name runs, into parts->model or parts->draft.
+// What a drafter of this name runs, into draft->model or draft->trained.
 Status open_draft(const sapwood_engine& engine, const std::string& drafter, const char* path,
-                  DrafterParts* parts) {
+                  sapwood_engine::Draft* draft) {
   const auto keep = [&](Result<std::unique_ptr<Model>> opened) {
-    if (opened.ok()) parts->model = std::move(opened).value();
+    if (opened.ok()) draft->model = std::move(opened).value();
     return opened.status();
   };
   NativeOptions options;
@@ -30,21 +30,28 @@ Status open_draft(const sapwood_engine& engine, const std::string& drafter, cons
   if (path != nullptr && is_draft_folder(path)) {
     Result<std::shared_ptr<const TrainedDraft>> opened =
         open_trained_draft(path, engine.bundle, {}, options);
-    if (opened.ok()) parts->draft = std::move(opened).value();
+    if (opened.ok()) draft->trained = std::move(opened).value();
     return opened.status();
   }
   if (path != nullptr) {
-    Result<Bundle> draft = Bundle::open(path);
-    if (!draft.ok()) return draft.status();
+    Result<Bundle> bundle = Bundle::open(path);
+    if (!bundle.ok()) return bundle.status();
     return keep(open_draft_model(
-        *engine.bundle, std::make_shared<const Bundle>(std::move(draft).value()), options));
+        *engine.bundle, std::make_shared<const Bundle>(std::move(bundle).value()), options));
   }
   if (drafter == "model" || !drafter_needs_model(drafter)) return Status::okay();
   return keep(open_early_exit(engine.bundle, options));
 }
 
-Result<std::unique_ptr<Drafter>> drafter_of(const sapwood_engine& engine,
-                                            const sapwood_session_options& options) {
+// Only of a session that was closed is anything taken over: nobody else holds it then.
+template <typename Shared>
+bool is_idle(const std::shared_ptr<Shared>& shared) {
+  return shared != nullptr && shared.use_count() == 1;
+}
+
+Result<std::unique_ptr<Drafter>> drafter_of(sapwood_engine& engine,
+                                            const sapwood_session_options& options,
+                                            int context_length) {
   const std::string name = options.drafter != nullptr ? options.drafter : "mix";
   DrafterParts parts;
   std::optional<NgramTable> table;
@@ -57,7 +64,23 @@ Result<std::unique_ptr<Drafter>> drafter_of(const sapwood_engine& engine,
     if (!read.ok()) return read.status();
     parts.saved = &table.emplace(std::move(read).value());
   }
-  SAPWOOD_TRY(open_draft(engine, name, options.draft_bundle, &parts));
+  const std::string path = options.draft_bundle != nullptr ? options.draft_bundle : "";
+  sapwood_engine::Draft& draft = engine.draft;
+  if (draft.drafter != name || draft.path != path) {
+    sapwood_engine::Draft opened;
+    opened.drafter = name;
+    opened.path = path;
+    SAPWOOD_TRY(open_draft(engine, name, options.draft_bundle, &opened));
+    draft = std::move(opened);
+  }
+  parts.model = draft.model;
+  parts.draft = draft.trained;
+  const bool share = options.share_prefixes != 0;
+  parts.model_options.memory =
+      share && is_idle(draft.memory) ? draft.memory : std::make_shared<DraftMemory>();
+  parts.model_options.memory->kept_tokens = std::max(options.kv_slots - context_length, 0);
+  parts.model_options.memory->share_prefixes = share;
+  draft.memory = share ? parts.model_options.memory : nullptr;
   return make_drafter(name, parts);
 }
 
@@ -102,6 +125,8 @@ Status create_session(sapwood_engine* engine, const sapwood_session_options* giv
                                ? options.context_length
                                : engine->bundle->manifest().default_context_length;
   session.max_tree_nodes = options.max_tree_nodes;
+  session.share_prefixes = options.share_prefixes != 0;
+  session.kv_slots = options.kv_slots;
   if (options.kv != nullptr) {
     const std::optional<KvFormat> format = parse_kv_format(options.kv);
     if (!format) {
@@ -110,7 +135,7 @@ Status create_session(sapwood_engine* engine, const sapwood_session_options* giv
     }
     session.kv = *format;
   }
-  Result<std::unique_ptr<Drafter>> drafter = drafter_of(*engine, options);
+  Result<std::unique_ptr<Drafter>> drafter = drafter_of(*engine, options, session.context_length);
   if (!drafter.ok()) return drafter.status();
   session.drafter = std::move(drafter).value();
   if (options.measured_costs != nullptr) {
@@ -118,8 +143,15 @@ Status create_session(sapwood_engine* engine, const sapwood_session_options* giv
     if (!costs.ok()) return costs.status();
     session.measured_costs = std::move(costs).value();
   }
+  const int64_t slots =
+      std::max<int64_t>(options.kv_slots, int64_t{session.context_length} + options.max_tree_nodes);
+  if (session.share_prefixes && is_idle(engine->cache) &&
+      engine->cache->kv().format() == session.kv && engine->cache->slots() >= slots) {
+    session.cache = engine->cache;
+  }
   Result<std::unique_ptr<Session>> created = Session::create(engine->model, std::move(session));
   if (!created.ok()) return created.status();
+  engine->cache = options.share_prefixes != 0 ? created.value()->cache() : nullptr;
   auto made = std::make_unique<sapwood_session>();
   made->bundle = engine->bundle;
   made->session = std::move(created).value();
@@ -186,7 +218,10 @@ extern "C" {
 void sapwood_session_options_init(sapwood_session_options* options) {
   *options = {};
   options->size = sizeof(*options);
-  options->max_tree_nodes = sapwood::SessionOptions().max_tree_nodes;
+  const sapwood::SessionOptions defaults;
+  options->max_tree_nodes = defaults.max_tree_nodes;
+  options->share_prefixes = defaults.share_prefixes ? 1 : 0;
+  options->kv_slots = defaults.kv_slots;
 }
 
 sapwood_code sapwood_session_create(sapwood_engine* engine, const sapwood_session_options* options,

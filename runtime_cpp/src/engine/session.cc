@@ -18,6 +18,23 @@ constexpr std::array<float, 8> kFixedByRank = {0.5f, 0.2f, 0.1f, 0.06f, 0.04f, 0
 
 Status invalid(std::string message) { return Status(Code::kInvalidArgument, std::move(message)); }
 
+// Whether a cache, perhaps made for other sessions, fits the model and has room for this one.
+Status check_cache(const Model& model, PrefixCache& cache, const SessionOptions& options) {
+  const ModelSpec& spec = model.spec();
+  const KvLayout& layout = cache.kv().layout();
+  if (cache.kv().layers() != spec.layers || layout.kv_heads != spec.kv_heads ||
+      layout.head_dim != spec.head_dim) {
+    return invalid("the cache was made for another model");
+  }
+  SAPWOOD_TRY(check_format(model, layout.format));
+  if (cache.slots() < options.context_length + options.max_tree_nodes) {
+    return invalid("the cache has " + std::to_string(cache.slots()) +
+                   " KV slots, too few for a context of " + std::to_string(options.context_length) +
+                   " tokens and " + std::to_string(options.max_tree_nodes) + " guesses");
+  }
+  return Status::okay();
+}
+
 }  // namespace
 
 std::string_view stop_reason_name(StopReason reason) {
@@ -55,8 +72,7 @@ double SessionStats::prompt_tokens_per_second() const {
   return prefill_seconds > 0 && computed > 0 ? computed / prefill_seconds : 0;
 }
 
-Session::State::State(std::shared_ptr<Model> the_model, SessionOptions options,
-                      std::unique_ptr<KvStore> store)
+Session::State::State(std::shared_ptr<Model> the_model, SessionOptions options)
     : model(std::move(the_model)),
       context_length(options.context_length),
       max_nodes(options.max_tree_nodes),
@@ -64,15 +80,34 @@ Session::State::State(std::shared_ptr<Model> the_model, SessionOptions options,
       curve(options.cost_curve),
       measured_costs(std::move(options.measured_costs)),
       learn_costs(options.learn_costs),
-      kv(std::move(store)),
-      bitmap(kv->slots()),
+      cache(std::move(options.cache)),
+      share_prefixes(options.share_prefixes),
       sampler(model->spec().vocabulary_size),
       layout(std::max(model->max_rows(), max_nodes + 1)),
       logits(new float[static_cast<size_t>(max_nodes + 1) * model->spec().vocabulary_size]),
-      step_slots(layout.max_rows()) {
+      step_slots(layout.max_rows()),
+      committed(cache, context_length) {
   verdict.reserve(max_nodes + 1);
   tokens.reserve(context_length);
-  committed.reserve(context_length);
+}
+
+Session::State::~State() { share_text(); }
+
+Result<std::shared_ptr<PrefixCache>> Session::make_cache(const Model& model,
+                                                         const SessionOptions& options) {
+  const ModelSpec& spec = model.spec();
+  const int needed = options.context_length + options.max_tree_nodes;
+  if (options.kv_slots != 0 && options.kv_slots < needed) {
+    return invalid(std::to_string(options.kv_slots) + " KV slots are too few for a context of " +
+                   std::to_string(options.context_length) + " tokens and " +
+                   std::to_string(options.max_tree_nodes) + " guesses; it takes at least " +
+                   std::to_string(needed));
+  }
+  SAPWOOD_TRY(check_format(model, options.kv));
+  Result<std::unique_ptr<KvStore>> kv = KvStore::create(
+      spec.layers, spec.kv_heads, spec.head_dim, std::max(options.kv_slots, needed), options.kv);
+  if (!kv.ok()) return kv.status();
+  return std::make_shared<PrefixCache>(std::move(kv).value());
 }
 
 Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<Model> model,
@@ -114,13 +149,14 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<Model> model,
                    std::to_string(traits.vocabulary_size) + " tokens and the target " +
                    std::to_string(spec.vocabulary_size) + "; give it a model of the same family");
   }
-  SAPWOOD_TRY(check_format(*model, options.kv));
-  Result<std::unique_ptr<KvStore>> kv =
-      KvStore::create(spec.layers, spec.kv_heads, spec.head_dim,
-                      options.context_length + options.max_tree_nodes, options.kv);
-  if (!kv.ok()) return kv.status();
-  return std::unique_ptr<Session>(new Session(
-      std::make_unique<State>(std::move(model), std::move(options), std::move(kv).value())));
+  if (options.cache == nullptr) {
+    Result<std::shared_ptr<PrefixCache>> cache = make_cache(*model, options);
+    if (!cache.ok()) return cache.status();
+    options.cache = std::move(cache).value();
+  }
+  SAPWOOD_TRY(check_cache(*model, *options.cache, options));
+  return std::unique_ptr<Session>(
+      new Session(std::make_unique<State>(std::move(model), std::move(options))));
 }
 
 Status Session::State::check(std::span<const int32_t> prompt,
@@ -172,22 +208,19 @@ Status Session::State::start(std::span<const int32_t> prompt, const GenerateOpti
   reason = StopReason::kNone;
   tree.clear();
 
-  // The last token of the prompt is never taken from the cache: it is the first step's root.
-  const size_t shared = std::min({committed.size(), tokens.size(), prompt.size() - 1});
-  size_t reused =
-      std::mismatch(prompt.begin(), prompt.begin() + shared, tokens.begin()).first - prompt.begin();
   if (options.mode != Mode::kPlain) {
     // A draft that is drawn must not know the target's luck; one that is ranked may.
     drafter->foresee(draws_drafts()
                          ? TargetDraws()
                          : TargetDraws{options.sampling.temperature, options.sampling.seed});
     SAPWOOD_TRY(drafter->start(prompt, context_length));
-    // Hidden states are not in the cache: where the drafter lacks some, they are computed again.
-    if (shows_hidden_states()) {
-      reused = std::min(reused, static_cast<size_t>(drafter->hidden_states_taken()));
-    }
   }
-  SAPWOOD_TRY(keep_committed(reused));
+  share_text();
+  // The last token of the prompt is never taken from the cache: it is the first step's root.
+  committed.begin(prompt.first(prompt.size() - 1));
+  // Hidden states are not in the cache: where the drafter lacks some, they are computed again.
+  if (shows_hidden_states()) committed.truncate(drafter->hidden_states_taken());
+  if (!share_prefixes) cache->forget();
   tokens.assign(prompt.begin(), prompt.end());
 
   stats = {};
@@ -195,16 +228,20 @@ Status Session::State::start(std::span<const int32_t> prompt, const GenerateOpti
   stats.verifier = options.verifier;
   stats.beta = static_cast<double>(options.controller.beta_base);
   stats.prompt_tokens = static_cast<int>(prompt.size());
-  stats.reused_prompt_tokens = static_cast<int>(reused);
+  stats.reused_prompt_tokens = committed.size();
   stats.tuned_costs = !measured_costs.empty();
-  bitmap.reset_peak();
 
   const Clock::time_point begin = Clock::now();
   const Status filled = prefill();
   stats.prefill_seconds = seconds_since(begin);
-  stats.peak_kv_slots = bitmap.peak();
+  stats.peak_kv_slots = committed.size();
   if (!filled.ok()) {
     if (filled.code() == Code::kCancelled) reason = StopReason::kCancelled;
+    if (filled.code() == Code::kExhausted) {
+      // Those who have too much of the cache need what there is to go on.
+      share_text();
+      committed.truncate(0);
+    }
     return filled;
   }
   controller = SoftPruning(options.controller);
@@ -235,29 +272,37 @@ Status Session::State::start(std::span<const int32_t> prompt, const GenerateOpti
 // Computes the tokens of the prompt that are not in the cache, all but the last.
 Status Session::State::prefill() {
   const size_t wanted = tokens.size() - 1;
-  while (committed.size() < wanted) {
+  while (static_cast<size_t>(committed.size()) < wanted) {
     if (cancelled.load(std::memory_order_relaxed)) {
       return Status(Code::kCancelled, "stopped while reading the prompt");
     }
-    const size_t done = committed.size();
+    const size_t done = static_cast<size_t>(committed.size());
     const size_t rows = std::min<size_t>(wanted - done, model->max_rows());
     const std::span<int32_t> slots(step_slots.data(), rows);
-    if (!bitmap.allocate(slots)) {
-      return Status(Code::kExhausted, "no KV slot is left for the prompt");
-    }
-    const RowBatch batch =
-        layout.text_rows(std::span<const int32_t>(tokens).subspan(done, rows), committed, slots);
+    if (!cache->allocate(slots)) return no_slot_left("the prompt");
+    const RowBatch batch = layout.text_rows(std::span<const int32_t>(tokens).subspan(done, rows),
+                                            committed.slots(), slots);
     const Status passed = run(batch, {});
     if (!passed.ok()) {
-      SAPWOOD_TRY(bitmap.free(slots));
+      SAPWOOD_TRY(cache->free(slots));
       return passed;
     }
-    committed.insert(committed.end(), slots.begin(), slots.end());
+    committed.append(slots);
     if (shows_hidden_states()) {
       SAPWOOD_TRY(drafter->read_prompt(static_cast<int>(done), model->hidden_states()));
     }
   }
+  share_text();
   return Status::okay();
+}
+
+// Prefixes that nobody holds have given way already.
+Status Session::State::no_slot_left(const char* whose) const {
+  return Status(Code::kExhausted,
+                std::string("no KV slot is left for ") + whose + ": of " +
+                    std::to_string(cache->slots()) + " this text holds " +
+                    std::to_string(committed.size()) +
+                    " and other sessions the rest; close one, or give the cache more kv_slots");
 }
 
 // One pass of the target, with the hidden states that the drafter reads: another session over the
@@ -270,7 +315,7 @@ Status Session::State::run(const RowBatch& batch, std::span<float> rows) {
       SAPWOOD_TRY(model->keep_hidden_states(wanted));
     }
   }
-  return model->forward(batch, *kv, rows);
+  return model->forward(batch, cache->kv(), rows);
 }
 
 Status Session::State::finish_at(int emitted) {
@@ -280,17 +325,14 @@ Status Session::State::finish_at(int emitted) {
                    std::to_string(stats.emitted_tokens));
   }
   tokens.resize(static_cast<size_t>(stats.prompt_tokens) + emitted);
-  SAPWOOD_TRY(keep_committed(tokens.size() - 1));
+  committed.truncate(static_cast<int>(tokens.size()) - 1);
   stats.emitted_tokens = emitted;
   reason = StopReason::kStopped;
   return Status::okay();
 }
 
-Status Session::State::keep_committed(size_t count) {
-  if (count >= committed.size()) return Status::okay();
-  SAPWOOD_TRY(bitmap.free(std::span<const int32_t>(committed).subspan(count)));
-  committed.resize(count);
-  return Status::okay();
+void Session::State::share_text() {
+  committed.share(std::span<const int32_t>(tokens).first(static_cast<size_t>(committed.size())));
 }
 
 Session::Session(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -307,9 +349,10 @@ StopReason Session::stop_reason() const { return state_->reason; }
 const SessionStats& Session::stats() const { return state_->stats; }
 std::span<const int32_t> Session::tokens() const { return state_->tokens; }
 int Session::context_length() const { return state_->context_length; }
-size_t Session::kv_bytes_per_token() const { return state_->kv->bytes_per_slot(); }
+size_t Session::kv_bytes_per_token() const { return state_->cache->kv().bytes_per_slot(); }
 const Model& Session::model() const { return *state_->model; }
 const CostCurve& Session::cost_curve() const { return state_->curve; }
 const DraftTree& Session::last_tree() const { return state_->tree; }
+const std::shared_ptr<PrefixCache>& Session::cache() const { return state_->cache; }
 
 }  // namespace sapwood

@@ -28,6 +28,7 @@
 #include "draft/drafter.h"
 #include "engine/adaptation.h"
 #include "engine/mode.h"
+#include "memory/prefix_cache.h"
 #include "model/model.h"
 #include "tree/budget.h"
 #include "tree/controller.h"
@@ -44,6 +45,15 @@ struct SessionOptions {
                               // the context. Lowered to what one pass of the model takes.
   KvFormat kv = KvFormat::kFloat16;  // of the cache. kInt8: half the memory and faster attention,
                                      // another rounding; the model's host must take it
+  // What the cache has room for beyond the present text stays filled with earlier ones, prompts and
+  // answers, the longest unused going first: who begins like one of them computes only the rest,
+  // and says the same.
+  bool share_prefixes = true;
+  int kv_slots = 0;  // of the cache, one a token; 0: just what the context and a step's tree need
+  // A cache that several sessions over one model share, each to be used while no other is; null:
+  // one of its own, with `kv` and `kv_slots`. A session may then find too few slots left, and says
+  // so. make_cache() makes one.
+  std::shared_ptr<PrefixCache> cache;
   std::unique_ptr<Drafter> drafter;  // null: make_drafter("mix"). Lives as long as the session, so
                                      // what it learnt in one answer helps the next.
   CostCurve cost_curve = CostCurve::assumed();  // where measuring starts
@@ -114,9 +124,13 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
+  // A cache for sessions over `model`, options.kv and kv_slots as above.
+  static Result<std::shared_ptr<PrefixCache>> make_cache(const Model& model,
+                                                         const SessionOptions& options);
+
   // Takes a prompt, the whole of it including any beginning-of-sequence token, and fills the cache
-  // with it, in chunks of what one pass of the model takes. The longest prefix shared with what the
-  // session already holds is not computed again. Refused, with the session as it was: an empty
+  // with it, in chunks of what one pass of the model takes. The longest prefix that the cache
+  // already holds is not computed again. Refused, with the session as it was: an empty
   // prompt, one longer than the context, a token outside the vocabulary, an option out of range.
   Status start(std::span<const int32_t> prompt, const GenerateOptions& options);
 
@@ -138,7 +152,8 @@ class Session {
   size_t kv_bytes_per_token() const;  // of the cache, all layers
   const Model& model() const;
   const CostCurve& cost_curve() const;
-  const DraftTree& last_tree() const;  // of the latest step, for showing
+  const DraftTree& last_tree() const;                 // of the latest step, for showing
+  const std::shared_ptr<PrefixCache>& cache() const;  // which another session may share
 
  private:
   struct State;

@@ -9,8 +9,7 @@
 #include "base/clock.h"
 #include "engine/adaptation.h"
 #include "engine/session.h"
-#include "memory/kv_slot_bitmap.h"
-#include "memory/kv_store.h"
+#include "memory/prefix_cache.h"
 #include "tree/proposals.h"
 #include "tree/pruning.h"
 #include "tree/row_layout.h"
@@ -27,7 +26,8 @@ struct SampledVerification {
 };
 
 struct Session::State {
-  State(std::shared_ptr<Model> the_model, SessionOptions options, std::unique_ptr<KvStore> store);
+  State(std::shared_ptr<Model> the_model, SessionOptions options);
+  ~State();
 
   Status check(std::span<const int32_t> prompt, const GenerateOptions& generate) const;
   Status start(std::span<const int32_t> prompt, const GenerateOptions& generate);
@@ -58,8 +58,9 @@ struct Session::State {
   void learn(size_t text_before);  // drafter and adaptation, from what the step found out
   StopReason reason_after_step() const;
 
-  Status keep_committed(size_t count);  // forgets the cache beyond the first `count` tokens
-  int tokens_left() const;              // how many more tokens this answer may have
+  Status no_slot_left(const char* whose) const;
+  void share_text();        // what is committed of it, with texts to come
+  int tokens_left() const;  // how many more tokens this answer may have
 
   std::shared_ptr<Model> model;
   int context_length;
@@ -70,8 +71,8 @@ struct Session::State {
   const bool learn_costs;
   double overhead_ms = 0;  // of a step, beside the pass; a running average
 
-  std::unique_ptr<KvStore> kv;
-  KvSlotBitmap bitmap;
+  const std::shared_ptr<PrefixCache> cache;
+  const bool share_prefixes;
   Sampler sampler;
   RowLayout layout;
   DraftTree tree;
@@ -79,10 +80,10 @@ struct Session::State {
   std::unique_ptr<float[]> logits;  // [1 + max_nodes][vocabulary]
   std::vector<int32_t> step_slots;  // room for the rows of a pass
 
-  // `tokens` is the text. All of it but the last token is in the cache: committed[i] is the slot of
-  // token i. The last token is the root of the next step.
+  // `tokens` is the text. All of it but the last token is in the cache, in committed.slots(). The
+  // last token is the root of the next step.
   std::vector<int32_t> tokens;
-  std::vector<int32_t> committed;
+  PrefixSlots committed;
 
   GenerateOptions generate;
   TreeShape shape;

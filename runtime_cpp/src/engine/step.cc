@@ -34,13 +34,11 @@ Result<std::span<const int32_t>> Session::State::step() {
   const double draft_seconds = seconds_since(begin);
   stats.draft_seconds += draft_seconds;
   const std::span<int32_t> slots(step_slots.data(), static_cast<size_t>(tree.size()) + 1);
-  if (!bitmap.allocate(slots)) {
-    return Status(Code::kExhausted, "no KV slot is left for the next token");
-  }
+  if (!cache->allocate(slots)) return no_slot_left("the next token");
   double pass_seconds = 0;
   const Status verified = verify(slots, pass_seconds);
   if (!verified.ok()) {
-    SAPWOOD_TRY(bitmap.free(slots));
+    SAPWOOD_TRY(cache->free(slots));
     return verified;
   }
   const size_t text_before = tokens.size();
@@ -54,6 +52,7 @@ Result<std::span<const int32_t>> Session::State::step() {
   if (learn_costs) curve.observe(static_cast<int>(slots.size()), pass_seconds * 1e3);
   reason = reason_after_step();
   running = true;
+  if (reason != StopReason::kNone) share_text();
 
   const double seconds = seconds_since(begin);
   stats.decode_seconds += seconds;
@@ -73,7 +72,7 @@ Status Session::State::draft() {
   // A step emits one token more than it accepts, so a deeper tree could not be used up; this also
   // keeps every node's position inside the context.
   request.max_depth = tokens_left() - 1;
-  request.max_nodes = std::min(max_nodes, bitmap.available() - 1);
+  request.max_nodes = std::min(max_nodes, cache->make_room(max_nodes + 1) - 1);
   const Fallback::Plan plan = adapts() ? fallback.plan() : Fallback::Plan::kAsAsked;
   if (plan == Fallback::Plan::kPlain) return Status::okay();
   switch (plan == Fallback::Plan::kChain ? Mode::kChain : generate.mode) {
@@ -122,7 +121,7 @@ Status Session::State::propose(const DraftRequest& request) {
 }
 
 Status Session::State::verify(std::span<const int32_t> slots, double& pass_seconds) {
-  const RowBatch batch = layout.tree_rows(tokens.back(), tree, committed, slots);
+  const RowBatch batch = layout.tree_rows(tokens.back(), tree, committed.slots(), slots);
   const std::span<float> rows(logits.get(), slots.size() * sampler.vocabulary_size());
   const Clock::time_point begin = Clock::now();
   SAPWOOD_TRY(run(batch, rows));
@@ -153,24 +152,25 @@ Status Session::State::commit(std::span<const int32_t> slots) {
                                        " tokens and accepted " +
                                        std::to_string(verdict.accepted.size()));
   }
-  for (size_t i = 1; i < kept; ++i) kv->copy_slot(slots[1 + verdict.accepted[i - 1]], slots[i]);
-  committed.insert(committed.end(), slots.begin(), slots.begin() + kept);
+  for (size_t i = 1; i < kept; ++i)
+    cache->kv().copy_slot(slots[1 + verdict.accepted[i - 1]], slots[i]);
+  committed.append(slots.first(kept));
   tokens.insert(tokens.end(), verdict.emitted.begin(), verdict.emitted.end());
-  SAPWOOD_TRY(bitmap.free(slots.subspan(kept)));
+  SAPWOOD_TRY(cache->free(slots.subspan(kept)));
 
-  if (committed.size() + 1 != tokens.size() ||
-      bitmap.taken() != static_cast<int>(committed.size())) {
+  if (committed.size() + 1 != static_cast<int>(tokens.size()) || !cache->is_whole()) {
     return Status(Code::kInternal, "after a step the cache holds " +
-                                       std::to_string(committed.size()) + " tokens in " +
-                                       std::to_string(bitmap.taken()) + " slots, of a text of " +
-                                       std::to_string(tokens.size()));
+                                       std::to_string(committed.size()) + " tokens of a text of " +
+                                       std::to_string(tokens.size()) + " and " +
+                                       std::to_string(cache->taken()) + " slots in all");
   }
   stats.steps += 1;
   stats.emitted_tokens += static_cast<int>(kept);
   stats.rows_verified += static_cast<int64_t>(slots.size());
   stats.drafted_tokens += tree.size();
   stats.accepted_tokens += static_cast<int64_t>(verdict.accepted.size());
-  stats.peak_kv_slots = bitmap.peak();
+  stats.peak_kv_slots =
+      std::max(stats.peak_kv_slots, committed.size() + static_cast<int>(slots.size() - kept));
   stats.peak_draft_slots = std::max(stats.peak_draft_slots, tree.size());
   return Status::okay();
 }

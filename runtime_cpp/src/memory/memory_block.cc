@@ -10,6 +10,9 @@
 #include <utility>
 
 #include "memory/shared_memory_files.h"
+#ifdef __ANDROID__
+#include "memory/hardware_buffer.h"
+#endif
 
 namespace sapwood {
 namespace {
@@ -135,10 +138,18 @@ Result<int> MemoryBlock::export_fd() const {
 }
 
 Status MemoryBlock::begin_cpu_access(CpuAccess access) const {
+#ifdef __ANDROID__
+  if (kind_ == MemoryKind::kHardwareBuffer) {
+    return sync_hardware_buffer({static_cast<AHardwareBuffer*>(hardware_buffer_), data_});
+  }
+#endif
   return is_dma_buf() ? sync_dma_buf(fd(), access, false) : Status::okay();
 }
 
 Status MemoryBlock::end_cpu_access(CpuAccess access) const {
+#ifdef __ANDROID__
+  if (kind_ == MemoryKind::kHardwareBuffer) return begin_cpu_access(access);
+#endif
   return is_dma_buf() ? sync_dma_buf(fd(), access, true) : Status::okay();
 }
 

@@ -69,6 +69,15 @@ void PrefixTrie::release(Node node) {
   if (idle(node)) enlist(node, true);
 }
 
+PrefixTrie::Node PrefixTrie::shorten(Node held, int depth) {
+  Node node = held;
+  while (this->depth(node) > depth) node = entries_[at(node)].parent;
+  if (node == held) return held;
+  hold(node);
+  release(held);
+  return node;
+}
+
 int PrefixTrie::evict(std::span<int32_t> slots) {
   size_t taken = 0;
   while (taken < slots.size() && oldest_ != kRoot) {

@@ -46,6 +46,8 @@ class PrefixTrie {
   // One more holder, one fewer. Of kRoot: nothing.
   void hold(Node node);
   void release(Node node);
+  // Moves a hold to the node `depth` tokens from the start, if `held` is deeper; returns it.
+  Node shorten(Node held, int depth);
 
   // Takes up to slots.size() nodes out that nobody holds and nothing follows: the end that was
   // longest unused, then what it leaves without anything that follows. Their slots are the caller's

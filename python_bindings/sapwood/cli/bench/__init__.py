@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from sapwood.cli.bench import decode, draft, kernels, report, suite, tree
+from sapwood.cli.bench import decode, draft, kernels, memory, report, suite, tree
 
 app = typer.Typer(
     help="Measure speed. Modes and hosts are interleaved in one run, so that drift hits all alike.",
@@ -15,6 +15,7 @@ app = typer.Typer(
 app.command("decode", epilog=decode.EXAMPLE)(decode.decode)
 app.command("draft", epilog=draft.EXAMPLE)(draft.draft)
 app.command("kernels", epilog=kernels.EXAMPLE)(kernels.kernels)
+app.command("memory", epilog=memory.EXAMPLE)(memory.memory)
 app.command("report", epilog=report.EXAMPLE)(report.report)
 app.command("suite", epilog=suite.EXAMPLE)(suite.suite)
 app.command("tree", epilog=tree.EXAMPLE)(tree.tree)

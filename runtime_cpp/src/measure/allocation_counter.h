@@ -3,6 +3,9 @@
 //   const uint64_t before = allocations();
 //   work();
 //   EXPECT_EQ(allocations() - before, 0u);
+//
+// A program or module that calls one of these gets operators new and delete that count; others are
+// linked without them.
 #pragma once
 
 #include <cstdint>

@@ -37,6 +37,42 @@ class KvSlotBitmap:
     def free(self, slots: Sequence[int]) -> None:
         """Gives slots back. One that is not taken is refused by name."""
 
+class PrefixTrie:
+    """
+    Committed prefixes and the KV slots that hold them. A node is the slot of its token; -1 is the root.
+    """
+
+    def __init__(self, slots: int) -> None: ...
+
+    def acquire(self, tokens: Sequence[int]) -> tuple[int, list[int]]:
+        """Holds the longest stored prefix: its node and its slots."""
+
+    def extend(self, held: int, tokens: Sequence[int], slots: Sequence[int]) -> tuple[int, list[int], list[int]]:
+        """
+        Stores `tokens` after `held` and moves the hold: its node, the slots that hold the tokens, and those of the given ones that somebody else's have made needless.
+        """
+
+    def hold(self, node: int) -> None: ...
+
+    def release(self, node: int) -> None: ...
+
+    def shorten(self, held: int, depth: int) -> int:
+        """Moves a hold to the node `depth` tokens from the start."""
+
+    def evict(self, count: int) -> list[int]:
+        """Up to so many slots that nobody holds, the longest unused first."""
+
+    def depth(self, node: int) -> int: ...
+
+    def references(self, node: int) -> int: ...
+
+    @property
+    def stored(self) -> int: ...
+
+    @property
+    def evictable(self) -> int:
+        """Those that evict would take at once."""
+
 class KvStore:
     """
     The KV cache of one session, float16 or int8: [layers] of keys and values by slot.
@@ -804,13 +840,45 @@ class SessionStats:
     @property
     def prompt_tokens_per_second(self) -> float: ...
 
+class PrefixCache:
+    """
+    A KV cache that keeps the prefixes of earlier texts. Session.cache; sessions over one model may share it, one at a time being used.
+    """
+
+    @property
+    def slots(self) -> int: ...
+
+    @property
+    def taken(self) -> int:
+        """By living texts and kept prefixes."""
+
+    @property
+    def stored(self) -> int:
+        """Of these, in prefixes that texts may share."""
+
+    @property
+    def is_whole(self) -> bool:
+        """
+        Every slot that is taken is stored, or was given out and not yet given back.
+        """
+
+    def is_taken(self, slot: int) -> bool: ...
+
+    def forget(self) -> None:
+        """Evicts all that no living text holds."""
+
+class DraftMemory:
+    """Where a draft's K and V lie, for sessions that share a cache."""
+
+    def __init__(self) -> None: ...
+
 class Session:
     """One conversation with a model. Not thread-safe, except for cancel()."""
 
     @staticmethod
-    def create(model: Model, *, context_length: int, max_tree_nodes: int = 31, drafter: str = 'mix', measured_costs: CostGrid | None = None, learn_costs: bool = True, ngram: NgramTable | None = None, draft_model: Model | None = None, trained_draft: TrainedDraft | None = None, kv: str = 'float16') -> Session:
+    def create(model: Model, *, context_length: int, max_tree_nodes: int = 31, drafter: str = 'mix', measured_costs: CostGrid | None = None, learn_costs: bool = True, ngram: NgramTable | None = None, draft_model: Model | None = None, trained_draft: TrainedDraft | None = None, kv: str = 'float16', share_prefixes: bool = True, kv_slots: int = 0, cache: PrefixCache | None = None, draft_memory: DraftMemory | None = None) -> Session:
         """
-        `drafter`: one of drafter_names(). `measured_costs`: what a pass costs here; without it the session finds out from its own steps. `ngram`: what the drafter begins with. `draft_model`: what a drafter runs that runs a model; `trained_draft`: what one runs that runs a draft. `kv`: the cache's format, float16 or int8.
+        `drafter`: one of drafter_names(). `measured_costs`: what a pass costs here; without it the session finds out from its own steps. `ngram`: what the drafter begins with. `draft_model`: what a drafter runs that runs a model; `trained_draft`: what one runs that runs a draft. `kv`: the cache's format, float16 or int8. `share_prefixes`: what it has room for keeps earlier texts, and who begins like one computes only the rest. `kv_slots`: its room, in tokens; 0: just what the context and a step need. `cache`, `draft_memory`: those of other sessions over this model and draft.
         """
 
     def start(self, prompt: Sequence[int], *, mode: str = 'dynamic', sampling: SamplingOptions = ..., max_new_tokens: int = 128, eos_token_ids: Sequence[int] = [], chain_length: int = 4, fixed_nodes: int = 15, adapt: bool = False, verifier: str = 'target_draw', length_rule: str = 'window', beta: float = 0.30000001192092896) -> None:
@@ -846,6 +914,10 @@ class Session:
 
     @property
     def kv_bytes_per_token(self) -> int: ...
+
+    @property
+    def cache(self) -> PrefixCache:
+        """Which others may share."""
 
     @property
     def cost_curve(self) -> CostCurve:
@@ -955,3 +1027,50 @@ class ModelCost:
 
     @property
     def linear_multiplies(self) -> float: ...
+
+class Latency:
+    """Of single calls, in nanoseconds."""
+
+    @property
+    def p50(self) -> float: ...
+
+    @property
+    def p99(self) -> float: ...
+
+class SlotLatency:
+    @property
+    def allocate(self) -> Latency: ...
+
+    @property
+    def free(self) -> Latency: ...
+
+class HandleLatency:
+    @property
+    def allocate(self) -> Latency: ...
+
+    @property
+    def free(self) -> Latency: ...
+
+    @property
+    def acquire(self) -> Latency: ...
+
+    @property
+    def release(self) -> Latency: ...
+
+def slot_latency(*, slots: int, count: int, threads: int, rounds: int) -> SlotLatency:
+    """`count` KV slots at a time of a bitmap that others hold a part of."""
+
+def handle_latency(*, rounds: int) -> HandleLatency:
+    """
+    A page of a pool taken and given back, a reference to it shared and let go.
+    """
+
+def wake_latency(*, parked: bool, rounds: int) -> Latency:
+    """
+    From a signal of a host timeline to the thread that slept, or spun, until it.
+    """
+
+def step_allocations(session: Session) -> tuple[int, int]:
+    """
+    Steps to the answer's end: how often they called operator new, and how many tokens came. The GIL is released.
+    """

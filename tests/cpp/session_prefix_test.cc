@@ -160,7 +160,8 @@ TEST(SessionPrefix, SessionsThatLiveAtOnceShareThePromptAndKeepTheirOwnAnswers) 
       sessions.push_back(shared.session());
       ASSERT_TRUE(sessions.back()->start(prompt, options).ok());
       if (i > 1) {
-        EXPECT_GE(sessions.back()->stats().reused_prompt_tokens, 100) << drafter;
+        // A draft shares what it has read in stretches.
+        EXPECT_GE(sessions.back()->stats().reused_prompt_tokens, 70) << drafter;
       }
     }
     EXPECT_LT(shared.cache->taken(), 300);

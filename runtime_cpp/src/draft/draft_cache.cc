@@ -159,8 +159,7 @@ Status DraftCache::take_states(int first, std::span<const float> states) {
     ++state_rows_;
   }
   const int ready = std::min(states_taken(), rows() - 1) - read_;
-  if (ready < kReadAtOnce) return Status::okay();
-  SAPWOOD_TRY(read_rows(ready));
+  if (ready >= kReadAtOnce) SAPWOOD_TRY(read_rows(ready));
   share_much();
   return Status::okay();
 }

@@ -125,15 +125,15 @@ def _engine(bundle: str | None, options: EngineOptions) -> Engine | None:
 
 def _random_ids(engine: Engine, count: int, source: random.Random) -> list[int]:
     """Ids of ordinary tokens: special ones stand at either end of a vocabulary."""
-    vocabulary = engine.model.vocabulary_size
+    vocabulary = engine.model.spec.vocabulary_size
     return [source.randrange(vocabulary // 4, vocabulary // 2) for _ in range(count)]
 
 
 def _start(engine: Engine, ids: list[int], tokens: int) -> None:
     from sapwood.generation import start_session
 
-    answer = completed(AnswerOptions, {"mode": engine.mode, "max_new_tokens": tokens})
-    start_session(engine.session, ids, answer, ())
+    options: AnswerOptions = {"mode": engine.mode, "max_new_tokens": tokens}
+    start_session(engine.session, ids, completed(AnswerOptions, options), ())
 
 
 def _shared_prefix(

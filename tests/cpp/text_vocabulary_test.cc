@@ -11,12 +11,12 @@
 #include <utility>
 #include <vector>
 
-#include "allocation_counter.h"
 #include "kernel_fixtures.h"
 #include "kernels/kernels.h"
 #include "kernels/packed_rows.h"
 #include "make_test_bundle.h"
 #include "make_test_draft.h"
+#include "measure/allocation_counter.h"
 #include "model/draft_head.h"
 #include "model/parallel_heads.h"
 

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "allocation_counter.h"
+#include "measure/allocation_counter.h"
 
 namespace sapwood {
 namespace {

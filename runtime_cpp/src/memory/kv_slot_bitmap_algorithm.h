@@ -32,6 +32,11 @@ int for_words(int first, int count, Visit visit) {
   return slot;
 }
 
+// A slot that does not exist is in no word.
+inline bool is_in_word(int32_t slot, int word) {
+  return static_cast<uint32_t>(slot) / kWordBits == static_cast<uint32_t>(word);
+}
+
 inline Status refuse(int32_t slot, const char* why) {
   return Status(Code::kInvalidArgument, "KV slot " + std::to_string(slot) + ' ' + why);
 }
@@ -219,18 +224,25 @@ Status BasicKvSlotBitmap<Atomic>::finish_free(int freed, int refused) {
 
 template <template <typename> class Atomic>
 Status BasicKvSlotBitmap<Atomic>::free(std::span<const int32_t> slots) {
-  for (const int32_t slot : slots) {
-    if (slot < 0 || slot >= slots_) {
-      return kv_slots::refuse(slot, "does not exist; it cannot be freed");
+  // One look at a word for all of its slots that follow each other in the list.
+  for (size_t i = 0; i < slots.size();) {
+    if (slots[i] < 0 || slots[i] >= slots_) {
+      return kv_slots::refuse(slots[i], "does not exist; it cannot be freed");
     }
-    if (!is_taken(slot)) return kv_slots::refuse(slot, "is not taken; it cannot be freed again");
+    const int word = slots[i] / kv_slots::kWordBits;
+    const uint64_t owned = owned_[word].load(std::memory_order_acquire);
+    for (; i < slots.size() && kv_slots::is_in_word(slots[i], word); ++i) {
+      if (((owned >> (slots[i] % kv_slots::kWordBits)) & 1) == 0) {
+        return kv_slots::refuse(slots[i], "is not taken; it cannot be freed again");
+      }
+    }
   }
   int freed = 0;
   int32_t refused = -1;
   for (size_t i = 0; i < slots.size();) {
     const int word = slots[i] / kv_slots::kWordBits;
     uint64_t mask = 0;
-    for (; i < slots.size() && slots[i] / kv_slots::kWordBits == word; ++i) {
+    for (; i < slots.size() && kv_slots::is_in_word(slots[i], word); ++i) {
       const uint64_t bit = uint64_t{1} << (slots[i] % kv_slots::kWordBits);
       if ((mask & bit) != 0) refused = slots[i];
       mask |= bit;

@@ -347,7 +347,9 @@ class FramedEngine implements Engine {
 
   private void giveUp(EngineException reason) {
     enter(State.FAILED, reason);
-    fail(reason);
+    while (request != null) { // and the one that waited for it
+      fail(reason);
+    }
   }
 
   private void enter(State next, EngineException reason) {

@@ -36,14 +36,17 @@ android {
 
 // The engine is a static program, and the same one whoever builds the app.
 val buildEngine by tasks.registering(Exec::class) {
-    val output = engine.get().file("arm64-v8a/libsapwood_engine.so").asFile
-    commandLine("../../scripts/build_engine", "--output", output.path)
-    outputs.file(output)
-    outputs.upToDateWhen { false } // the script knows by itself whether there is anything to do
+    commandLine("../../scripts/build_engine", "--arm64-musl") // knows whether there is anything to do
+}
+
+val copyEngine by tasks.registering(Copy::class) {
+    dependsOn(buildEngine)
+    from("../../build/engine-arm64-musl/libsapwood_engine.so")
+    into(engine.map { it.dir("arm64-v8a") })
 }
 
 tasks.named("preBuild") {
-    dependsOn(buildEngine)
+    dependsOn(copyEngine)
 }
 
 dependencies {

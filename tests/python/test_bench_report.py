@@ -55,6 +55,8 @@ def result() -> dict[str, Any]:
     }
     return {
         "modes": modes,
+        "peers": {},
+        "peers_left_out": {},
         "differing_question_ids": [],
         "ids_must_agree": True,
         "questions": 52,
@@ -150,6 +152,19 @@ def test_the_page_says_what_it_does_not_know(result: dict[str, Any]) -> None:
     for each in result["modes"]["plain"]["by_category"].values():
         each |= {"answer_speedup": None, "speedup": None}
     assert "tokens a second" in page(result)
+
+
+def test_peers_stand_beside_the_modes_with_what_is_not_comparable(result: dict[str, Any]) -> None:
+    assert "not comparable" not in page(result)
+    whole = part(0.4, [100], [])
+    peer = {"version": "peer 1.2", "differs": "other rounding", "equal_answers": 7}
+    categories = {"by_category": dict.fromkeys(result["modes"]["plain"]["by_category"], whole)}
+    result |= {"peers": {"A peer": {**whole, **categories, **peer}}}
+    result |= {"peers_left_out": {"B peer": "not installed"}}
+    words = " ".join(Page(page(result)).words)
+    assert "peer 1.2; other rounding; 7 of 52 answers" in words
+    assert "B peer not installed" in words
+    assert "category number 3, A peer: 0.40 (0.32 to 0.52)" in words
 
 
 def test_answers_that_differ_are_said_first(result: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sapwood.cli.bench import report_plots
-from sapwood.cli.bench.report_plots import colours, figure_of
+from sapwood.cli.bench.report_plots import colours, figure_of, sides_of
 
 _STYLE = Path(__file__).with_name("report.css")
 _NOT_TUNED = "Not measured on this machine: run `sapwood tune` first, and the curve is drawn here."
@@ -17,6 +17,11 @@ _MODES_NOTE = (
     "it verified; draft: its share of the time. Every prompt was answered by all modes in turn, so "
     "that a drifting machine hit all alike; the prompt's own pass is not timed."
 )
+_PEERS_NOTE = (
+    "Peers run in processes of their own, in turn with ours, with as many threads, decode plainly "
+    "and greedily, and are given the same tokens. What differs in their arithmetic lets their text "
+    "part ways with ours, so that speeds are those of other texts."
+)
 
 
 def page(report: Mapping[str, Any]) -> str:
@@ -24,6 +29,8 @@ def page(report: Mapping[str, Any]) -> str:
 
     Raises KeyError, TypeError, ValueError or the like for another object.
     """
+    over_plain = figure_of(report) == "answer_speedup"
+    shown = [side for side in sides_of(report) if not (over_plain and side == "plain")]
     title = f"{report['bundle']}: decoding modes side by side"
     body = [
         f"<h1>{escape(title)}</h1>",
@@ -33,8 +40,7 @@ def page(report: Mapping[str, Any]) -> str:
         _card("Modes", _modes_table(report), _MODES_NOTE),
         _card(
             "Speed by category",
-            _legend(report, with_plain=figure_of(report) != "answer_speedup")
-            + report_plots.by_category(report),
+            _legend(report, shown) + report_plots.by_category(report),
             "Dots: the median over single answers; lines: from the lower to the upper quartile.",
         ),
         _drafting_card(
@@ -58,6 +64,7 @@ def page(report: Mapping[str, Any]) -> str:
             "than one must cost little for guesses to pay.",
         ),
         "</div>",
+        _peers_card(report),
         _card("By category, in numbers", _category_table(report)),
         _card("Settings", _settings(report)),
     ]
@@ -113,7 +120,7 @@ def _same(report: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _modes_table(report: Mapping[str, Any]) -> str:
-    style = colours(list(report["modes"]))
+    style = colours(report)
     rows = [
         [
             f'<span class="legend"><span class="{style[name]}">{escape(name)}</span></span>',
@@ -123,13 +130,13 @@ def _modes_table(report: Mapping[str, Any]) -> str:
             f"{mode['mean_rows']:.1f}",
             f"{mode['draft_share']:.0%}",
         ]
-        for name, mode in report["modes"].items()
+        for name, mode in sides_of(report).items()
     ]
     return _table(("mode", "tokens/s", "over plain", "a step", "rows", "draft"), rows)
 
 
 def _category_table(report: Mapping[str, Any]) -> str:
-    modes, figure = report["modes"], figure_of(report)
+    modes, figure = sides_of(report), figure_of(report)
     pattern, unit = (".2f", "x") if figure == "answer_speedup" else (".0f", "")
     rows = [
         [
@@ -186,9 +193,24 @@ def _word(value: str | float | None) -> str:
     return str(value)
 
 
-def _legend(report: Mapping[str, Any], *, with_plain: bool, trained: bool = False) -> str:
-    style = colours(list(report["modes"]))
-    names = [name for name in report["modes"] if with_plain or name != "plain"]
+def _peers_card(report: Mapping[str, Any]) -> str:
+    lines = [
+        (
+            name,
+            f"{peer['version']}; {peer['differs']}; {peer['equal_answers']} of "
+            f"{report['questions']} answers are ours token for token",
+        )
+        for name, peer in report["peers"].items()
+    ]
+    lines += report["peers_left_out"].items()
+    if not lines:
+        return ""
+    entries = "".join(f"<dt>{escape(name)}</dt><dd>{escape(line)}</dd>" for name, line in lines)
+    return _card("What is not comparable", f"<dl>{entries}</dl>", _PEERS_NOTE)
+
+
+def _legend(report: Mapping[str, Any], names: Iterable[str], *, trained: bool = False) -> str:
+    style = colours(report)
     marks = [f'<span class="{style[name]}">{escape(name)}</span>' for name in names]
     if trained:
         marks.append('<span class="dashed">the trained draft alone, on held-out text</span>')
@@ -200,7 +222,8 @@ def _drafting_card(
 ) -> str:
     if not plot:
         return ""
-    return _card(heading, _legend(report, with_plain=False, trained=trained) + plot, note)
+    drafting = [name for name in report["modes"] if name != "plain"]
+    return _card(heading, _legend(report, drafting, trained=trained) + plot, note)
 
 
 def _card(heading: str, content: str, note: str = "") -> str:

@@ -18,17 +18,22 @@ _HEIGHT = 190  # of a plot with axes
 _LEFT, _RIGHT, _TOP, _BOTTOM = 38, WIDTH - 10, 12, _HEIGHT - 34
 
 
-def colours(modes: Sequence[str]) -> dict[str, str]:
-    """A class of the style sheet for every mode; plain decoding's is the same on every page."""
-    others = [mode for mode in modes if mode != "plain"]
-    return {"plain": "c0"} | {mode: f"c{1 + index % 6}" for index, mode in enumerate(others)}
+def sides_of(report: Mapping[str, Any]) -> dict[str, Any]:
+    """The modes, and the peers that were measured beside them."""
+    return {**report["modes"], **report["peers"]}
+
+
+def colours(report: Mapping[str, Any]) -> dict[str, str]:
+    """A class of the style sheet for every side; plain decoding's is the same on every page."""
+    others = [side for side in sides_of(report) if side != "plain"]
+    return {"plain": "c0"} | {side: f"c{1 + index % 6}" for index, side in enumerate(others)}
 
 
 def by_category(report: Mapping[str, Any]) -> str:
     """Median and quartiles of the answers' speed, a lane a mode, categories below one another."""
-    modes = report["modes"]
+    modes = sides_of(report)
     figure = figure_of(report)
-    style = colours(list(modes))
+    style = colours(report)
     shown = {
         name: part
         for name, part in modes.items()
@@ -91,7 +96,7 @@ def tokens_a_step(report: Mapping[str, Any]) -> str:
     shares = {name: each for name, each in shares.items() if each}
     if not shares:
         return ""
-    style = colours(list(report["modes"]))
+    style = colours(report)
     most = max(map(len, shares.values()))
     marks = ticks(0, max(max(each) for each in shares.values()))
     drawing = Drawing(_HEIGHT, "Distribution of the tokens that a step emits, by mode")
@@ -127,7 +132,7 @@ def _shares(steps_by_tokens: Sequence[int]) -> list[float]:
 def acceptance_by_depth(report: Mapping[str, Any]) -> str:
     """Lines of every mode that drafts; dashed, the trained draft's on the text held out."""
     modes = report["modes"]
-    style = colours(list(modes))
+    style = colours(report)
     lines = {
         name: (mode["acceptance_by_depth"][:_MOST_DEPTHS], f"curve {style[name]}")
         for name, mode in modes.items()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sapwood.cli.bench.report import check_page, write_page
-from sapwood.cli.bench.suite_counts import Answer, Outcome, summarise
+from sapwood.cli.bench.suite_counts import Answer, Outcome, by_side, summarise
+from sapwood.cli.bench.suite_peers import answer as peer_answer
+from sapwood.cli.bench.suite_peers import check_weights, describe, installed_peers, opened
 from sapwood.cli.bench.suite_questions import Question, read_questions
 from sapwood.cli.bench.suite_record import Record
 from sapwood.cli.bench.suite_table import show
@@ -30,6 +32,8 @@ from sapwood.options import MODES, AnswerOptions, EngineOptions, completed, ids_
 
 if TYPE_CHECKING:
     from sapwood.engine import Engine
+    from sapwood.peers import Peer
+    from sapwood.peers.process import PeerProcess
 
 EXAMPLE = (
     "Example:  sapwood bench suite --suite prompts.jsonl --per-category 4 "
@@ -50,6 +54,15 @@ def suite(
         Path | None,
         typer.Option(
             help="Keep what was answered in this file; a run that was ended goes on where it was.",
+            show_default=False,
+        ),
+    ] = None,
+    peers: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="WEIGHTS",
+            help="Also measure other runtimes that are installed (llama-cpp-python, "
+            "openvino-genai), on the GGUF file that the bundle is made of.",
             show_default=False,
         ),
     ] = None,
@@ -81,8 +94,17 @@ def suite(
     engine = Engine(bundle, **engine_options)
     answer_options = completed(AnswerOptions, answer_options)
     settings = _settings(engine, suite_file, answer_options)
-    kept = Record(record, {**settings, "modes": names}) if record else None
-    outcomes = _run(engine, questions, names, answer_options, kept)
+    beside: list[Peer] = []
+    left_out: dict[str, str] = {}
+    if peers is not None:
+        check_weights(peers, engine.manifest, answer_options["temperature"])
+        beside, left_out = installed_peers()
+    sides = [*names, *(peer.name for peer in beside)]
+    kept = Record(record, {**settings, "modes": sides}) if record else None
+    threads, context_length = engine.threads, engine.context_length
+    with opened(beside, peers or Path(), threads=threads, context_length=context_length) as running:
+        outcomes = _run(engine, questions, names, running, answer_options, kept)
+        versions = {name: process.version for name, process in running.items()}
     report = {
         **summarise(outcomes, names),
         "questions": len(questions),
@@ -91,6 +113,10 @@ def suite(
         "ids_must_agree": ids_must_agree(answer_options),
         **_surroundings(engine, answer_options),
     }
+    reference = report["ids_compared_with"]
+    figures = by_side(outcomes, list(versions), reference)
+    report["peers"] = describe(beside, versions, figures, outcomes, reference)
+    report["peers_left_out"] = left_out
     if html is not None:
         write_page(html, report)
     if as_json:
@@ -142,6 +168,7 @@ def _run(
     engine: Engine,
     questions: Sequence[Question],
     modes: Sequence[str],
+    peers: Mapping[str, PeerProcess],
     options: AnswerOptions,
     record: Record | None,
 ) -> list[Outcome]:
@@ -150,22 +177,25 @@ def _run(
     sessions = {mode: engine.new_session() for mode in modes}
     eos_token_ids = engine.tokenizer.eos_token_ids
 
-    def answer(mode: str, prompt: str, options: AnswerOptions) -> Answer:
+    def answer(side: str, prompt: str, options: AnswerOptions) -> Answer:
         ids = engine.encode(prompt)
-        session = sessions[mode]
-        start_session(session, ids, {**options, "mode": mode}, eos_token_ids)
+        if side in peers:
+            return peer_answer(peers[side], ids, options["max_new_tokens"], eos_token_ids)
+        session = sessions[side]
+        start_session(session, ids, {**options, "mode": side}, eos_token_ids)
         steps = list(iter(session.step, []))
         return Answer.of(steps, session.stats)
 
-    # The same for every mode: caches and clocks of the machine, and the cost of rows.
-    for mode in modes:
-        answer(mode, _WARM_UP, {**options, "max_new_tokens": 24})
+    sides = [*modes, *peers]
+    # The same for every side: caches and clocks of the machine, and the cost of rows.
+    for side in sides:
+        answer(side, _WARM_UP, {**options, "max_new_tokens": 24})
     outcomes = dict(record.outcomes) if record else {}
     missing = [question for question in questions if question.question_id not in outcomes]
     for question in measuring(missing, lambda question: question.category):
-        turn = len(outcomes) % len(modes)
+        turn = len(outcomes) % len(sides)
         answers = {
-            mode: answer(mode, question.prompt, options) for mode in (*modes[turn:], *modes[:turn])
+            side: answer(side, question.prompt, options) for side in (*sides[turn:], *sides[:turn])
         }
         outcome = Outcome(question.question_id, question.category, answers)
         outcomes[question.question_id] = outcome

@@ -44,6 +44,13 @@ class Answer:
             {name: getattr(stats, name) for name in (*_SUMMED, *_LARGEST)},
         )
 
+    @classmethod
+    def of_plain(cls, ids: Sequence[int], seconds: float) -> Answer:
+        """Of a peer that emits a token a pass."""
+        counts = dict.fromkeys((*_SUMMED, *_LARGEST), 0.0)
+        counts |= dict.fromkeys(("emitted_tokens", "steps", "rows_verified"), float(len(ids)))
+        return cls(tuple(ids), (1,) * len(ids), counts | {"decode_seconds": seconds})
+
     @property
     def tokens_per_second(self) -> float:
         return _tokens_per_second(self.counts)
@@ -66,6 +73,22 @@ class Outcome:
         return self.answers[mode].ids != self.answers[reference].ids
 
 
+def by_side(
+    outcomes: Sequence[Outcome], sides: Sequence[str], reference: str
+) -> dict[str, dict[str, Any]]:
+    """The figures of modes, or of peers, whole and by category. Speed is over the reference's,
+    where that is plain decoding."""
+    categories = list(dict.fromkeys(outcome.category for outcome in outcomes))
+    report: dict[str, dict[str, Any]] = {}
+    for side in sides:
+        report[side] = _of(outcomes, side, reference)
+        report[side]["by_category"] = {
+            category: _of([o for o in outcomes if o.category == category], side, reference)
+            for category in categories
+        }
+    return report
+
+
 def summarise(outcomes: Sequence[Outcome], modes: Sequence[str]) -> dict[str, Any]:
     """The figures of the object that ``--json`` prints.
 
@@ -73,14 +96,7 @@ def summarise(outcomes: Sequence[Outcome], modes: Sequence[str]) -> dict[str, An
     them.
     """
     reference = "plain" if "plain" in modes else modes[0]
-    categories = list(dict.fromkeys(outcome.category for outcome in outcomes))
-    report: dict[str, Any] = {}
-    for mode in modes:
-        report[mode] = _of(outcomes, mode, reference)
-        report[mode]["by_category"] = {
-            category: _of([o for o in outcomes if o.category == category], mode, reference)
-            for category in categories
-        }
+    report = by_side(outcomes, modes, reference)
     differing = [o.question_id for o in outcomes if any(o.differs(m, reference) for m in modes)]
     return {
         "modes": report,

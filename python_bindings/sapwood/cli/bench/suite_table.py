@@ -12,19 +12,24 @@ from sapwood.cli.common import output_console
 def show(report: dict[str, Any]) -> None:
     """The object that ``--json`` prints, as a table by category."""
     modes = report["modes"]
+    sides = modes | report["peers"]
     table = Table("category", box=None, padding=(0, 2, 0, 0))
-    for mode in modes:
-        table.add_column(f"{mode}: tokens/s", justify="right")
+    for side in sides:
+        table.add_column(f"{side}: tokens/s", justify="right")
+        if side not in modes:
+            continue
         table.add_column("a step", justify="right")
         table.add_column("rows", justify="right")
     categories = next(iter(modes.values()))["by_category"]
     for category in [*categories, "all"]:
         cells = []
-        for mode in modes.values():
-            part = mode if category == "all" else mode["by_category"][category]
+        for name, side in sides.items():
+            part = side if category == "all" else side["by_category"][category]
             ratio = "" if part["speedup"] is None else f" ({part['speedup']:.2f}x)"
+            cells.append(f"{part['tokens_per_second']:.1f}{ratio}")
+            if name not in modes:
+                continue
             cells += [
-                f"{part['tokens_per_second']:.1f}{ratio}",
                 f"{part['mean_accepted_length']:.2f}",
                 f"{part['mean_rows']:.1f}",
             ]
@@ -38,7 +43,7 @@ def show(report: dict[str, Any]) -> None:
     spreads = ", ".join(
         f"{name} {each['median']:.2f}x "
         f"({each['lower_quartile']:.2f} to {each['upper_quartile']:.2f})"
-        for name, each in ((name, mode["answer_speedup"]) for name, mode in modes.items())
+        for name, each in ((name, mode["answer_speedup"]) for name, mode in sides.items())
         if each is not None and name != "plain"
     )
     differing = ", ".join(
@@ -59,3 +64,11 @@ def show(report: dict[str, Any]) -> None:
         + (f" (other ids than {report['ids_compared_with']}: {differing})" if differing else ""),
         style="dim",
     )
+    for name, peer in report["peers"].items():
+        console.print(
+            f"{name}: {peer['version']}; {peer['differs']}; {peer['equal_answers']} of "
+            f"{report['questions']} answers are ours token for token",
+            style="dim",
+        )
+    for name, reason in report["peers_left_out"].items():
+        console.print(f"{name}: {reason}", style="dim")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
 
 import onnx
 import onnx_ir as ir
@@ -19,8 +18,7 @@ from sapwood_export.onnx.surgery import leftovers, operate
 from sapwood_export.onnx.trace import unfused_graph
 from sapwood_export.onnx.weights import attach_weights, packed_weights
 from sapwood_export.spec import ModelSpec
-
-T = TypeVar("T")
+from sapwood_export.steps import Steps
 
 REFERENCE_GRAPH = "reference.onnx"
 REFERENCE_WEIGHTS = "reference.weights"
@@ -35,7 +33,7 @@ def export_onnx(
     the dequantised weights in ``reference.weights``: four bytes a weight. The caller lists the new
     files in the manifest. Takes seconds and little memory, whatever the model's size.
     """
-    steps = _Steps(progress, 5 if keep_reference else 4)
+    steps = Steps(progress, 5 if keep_reference else 4)
     manifest = read_manifest(bundle)
     spec = ModelSpec.from_manifest(manifest["target"]["spec"])
     unfused = steps.run("tracing the graph", lambda: simplify(unfused_graph(spec)))
@@ -56,7 +54,7 @@ def export_draft_graph(
     spec = ModelSpec.from_manifest(manifest["target"]["spec"])
     if layers is not None:
         spec = replace(spec, layers=layers, layer_is_sliding=tuple(spec.layer_is_sliding[:layers]))
-    steps = _Steps(progress, 4)
+    steps = Steps(progress, 4)
     unfused = steps.run("tracing the draft", lambda: simplify(unfused_graph(spec)))
     work = Workpiece(unfused, spec, packed_weights(manifest))
     _fuse_and_write(work, bundle, DRAFT_GRAPH, steps, append_prune_controller)
@@ -66,7 +64,7 @@ def _fuse_and_write(
     work: Workpiece,
     bundle: Path,
     name: str,
-    steps: _Steps,
+    steps: Steps,
     finish: Callable[[ir.Model], None] | None = None,
 ) -> None:
     steps.run("rewriting the graph", lambda: operate(work))
@@ -88,21 +86,3 @@ def _write_reference(model: ir.Model, bundle: Path) -> None:
         external_data=REFERENCE_WEIGHTS,
         size_threshold_bytes=1024,
     )
-
-
-class _Steps:
-    """Reports a step when it begins and the whole when it ends."""
-
-    def __init__(self, progress: Progress | None, count: int) -> None:
-        self._progress, self._count, self._done = progress, count, 0
-
-    def run(self, what: str, action: Callable[[], T]) -> T:
-        self._report(what)
-        result = action()
-        self._done += 1
-        self._report(what)
-        return result
-
-    def _report(self, what: str) -> None:
-        if self._progress is not None:
-            self._progress(what, self._done, self._count)

@@ -12,7 +12,7 @@
 #include "model/onnxruntime_library.h"
 #include "operators/onnxruntime/operator.h"
 #include "operators/onnxruntime/ort_status.h"
-#include "operators/onnxruntime/resources.h"
+#include "operators/resources.h"
 
 namespace sapwood {
 namespace {
@@ -48,7 +48,7 @@ class OnnxRuntimeModel final : public Model {
         bundle_(std::move(bundle)),
         spec_(bundle_->spec()),
         max_rows_(options.max_rows),
-        resources_(std::make_shared<ort::Resources>(options.threads)),
+        resources_(std::make_shared<operators::Resources>(options.threads)),
         path_ranges_(static_cast<size_t>(max_rows_) * 2),
         env_(api.ReleaseEnv),
         session_(api.ReleaseSession),
@@ -85,7 +85,7 @@ class OnnxRuntimeModel final : public Model {
   const std::shared_ptr<const Bundle> bundle_;
   const ModelSpec spec_;
   const int max_rows_;
-  const std::shared_ptr<ort::Resources> resources_;
+  const std::shared_ptr<operators::Resources> resources_;
   std::vector<int32_t> path_ranges_;  // [max_rows][2]
   std::vector<BoundCache> caches_;    // [layers]
   std::unique_ptr<ort::OperatorSet> operators_;

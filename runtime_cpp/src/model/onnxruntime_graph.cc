@@ -7,12 +7,12 @@
 #include "kernels/kv_layout.h"
 #include "operators/onnxruntime/ort_status.h"
 #include "operators/onnxruntime/port.h"
-#include "operators/onnxruntime/shapes.h"
+#include "operators/shapes.h"
 
 namespace sapwood {
 namespace {
 
-using ort::kAny;
+using operators::kAny;
 
 struct Description {
   ONNXTensorElementDataType type = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;

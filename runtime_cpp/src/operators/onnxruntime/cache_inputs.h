@@ -5,11 +5,8 @@
 #include <cstddef>
 
 #include "base/status.h"
-#include "kernels/kernels.h"
-#include "kernels/kv_layout.h"
-#include "kernels/row_batch.h"
+#include "operators/cache_arguments.h"
 #include "operators/onnxruntime/kernel_call.h"
-#include "operators/onnxruntime/resources.h"
 #include "operators/onnxruntime/shape_inference.h"
 
 namespace sapwood::ort {
@@ -29,18 +26,13 @@ struct CachePorts {
   size_t past_values() const { return first + 5; }
 };
 
-// What a run of `rows` rows reads and writes. Every index has been checked against the cache.
-struct CacheCall {
-  RowBatch batch;  // positions from the paths' lengths; no tokens but their number
-  KvLayerView kv;  // the present: the past has been copied there unless it is the same memory
-  int visible_tokens = 0;  // the most that one row sees
-};
+using operators::CacheCall;
 
+// The present: the past has been copied there unless it is the same memory.
 Status open_cache(KernelCall& call, const CachePorts& ports, int rows, int kv_heads, int head_dim,
                   Resources& resources, CacheCall* out);
 
-// What the kernels ask of the heads: whole groups, no larger than they can hold, in vectors of 16.
-Status check_heads(const AttentionShape& shape);
+using operators::check_heads;
 
 // Output shapes of the cache; fails on a misfit among its inputs.
 Status infer_cache(ShapeInference& shapes, const CachePorts& ports, const Dim& rows, int kv_heads,

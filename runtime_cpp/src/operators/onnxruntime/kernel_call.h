@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 #include "operators/onnxruntime/port.h"
-#include "operators/onnxruntime/shapes.h"
+#include "operators/shapes.h"
 
 namespace sapwood::ort {
 

@@ -7,7 +7,7 @@
 
 #include "operators/onnxruntime/attributes.h"
 #include "operators/onnxruntime/port.h"
-#include "operators/onnxruntime/shapes.h"
+#include "operators/shapes.h"
 
 namespace sapwood::ort {
 

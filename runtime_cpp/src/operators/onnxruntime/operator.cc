@@ -88,7 +88,7 @@ Status create_kernel(const Operator& op, const OrtKernelInfo* info, void** out) 
   if (bound->resources == nullptr) {
     const Result<int> threads = threads_of_session(op.api, info);
     if (!threads.ok()) return threads.status();
-    bound->resources = shared_resources(threads.value());
+    bound->resources = operators::shared_resources(threads.value());
   }
   const KernelSetup setup(op.api, info, op.definition.inputs);
   Result<std::unique_ptr<Kernel>> kernel = op.definition.create(setup);

@@ -17,8 +17,8 @@
 #include "base/status.h"
 #include "operators/onnxruntime/kernel_call.h"
 #include "operators/onnxruntime/kernel_setup.h"
-#include "operators/onnxruntime/resources.h"
 #include "operators/onnxruntime/shape_inference.h"
+#include "operators/resources.h"
 
 namespace sapwood::ort {
 

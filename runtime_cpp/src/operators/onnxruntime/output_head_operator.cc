@@ -1,5 +1,6 @@
 // OutputHead(hidden[R, H], output_rows[O], norm[H], head) {format, norm_epsilon, vocabulary}
 //   -> logits[O, V]: the final norm and the head, for the rows asked for only
+#include "operators/cache_arguments.h"
 #include "operators/onnxruntime/operator.h"
 #include "operators/onnxruntime/weights.h"
 
@@ -35,24 +36,18 @@ class OutputHead final : public Kernel {
   Status compute(KernelCall& call, Resources& resources) override {
     Tensor hidden, rows;
     float* logits = nullptr;
-    SAPWOOD_TRY(call.read(kHidden, {kAny, shape_.hidden}, &hidden));
+    SAPWOOD_TRY(call.read(kHidden, {kAny, width_}, &hidden));
     SAPWOOD_TRY(call.read(kOutputRows, {kAny}, &rows));
-    const std::span<const int32_t> output_rows(rows.as<int32_t>(), rows.elements());
-    for (const int32_t row : output_rows) {
-      if (row < 0 || row >= hidden.shape[0]) {
-        return Status(Code::kInvalidArgument, "input 'output_rows' asks for row " +
-                                                  std::to_string(row) + " of " +
-                                                  std::to_string(hidden.shape[0]));
-      }
-    }
+    const std::span<const int32_t> output_rows = rows.indices();
+    SAPWOOD_TRY(operators::check_output_rows(output_rows, hidden.shape[0]));
     const int count = static_cast<int>(output_rows.size());
     SAPWOOD_TRY(call.write(0, {count, settings_.vocabulary}, &logits));
     if (count == 0) return Status::okay();
-    LayerWorkspace& workspace = resources.layer_workspace(shape_, count, 1);
+    LayerWorkspace& workspace = resources.head_workspace(width_, count);
     ThreadTeam& team = resources.team();
     team.run([&](int thread) {
-      output_head(norm_, settings_.norm_epsilon, head_, hidden.as<float>(), shape_.hidden,
-                  output_rows, logits, workspace, team, thread);
+      output_head(norm_, settings_.norm_epsilon, head_, hidden.as<float>(), width_, output_rows,
+                  logits, workspace, team, thread);
     });
     return Status::okay();
   }
@@ -60,15 +55,12 @@ class OutputHead final : public Kernel {
  private:
   Status prepare(const KernelSetup& setup) {
     SAPWOOD_TRY(read_settings(setup.attributes(), &settings_));
-    SAPWOOD_TRY(norm_input(setup, kNorm, &norm_, &shape_.hidden));
-    // A layer with nothing but a width: the head needs scratch for normed, quantised rows only.
-    shape_.attention = {1, 1, kPanel, 0.f, 0};
-    return packed_input(setup, kHead, settings_.format, settings_.vocabulary, shape_.hidden,
-                        &head_);
+    SAPWOOD_TRY(norm_input(setup, kNorm, &norm_, &width_));
+    return packed_input(setup, kHead, settings_.format, settings_.vocabulary, width_, &head_);
   }
 
   Settings settings_;
-  LayerShape shape_;
+  int width_ = 0;
   const float* norm_ = nullptr;
   LinearWeights head_;
 };

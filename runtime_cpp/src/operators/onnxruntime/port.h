@@ -3,7 +3,17 @@
 
 #include <onnxruntime_c_api.h>
 
+#include "operators/resources.h"
+#include "operators/shapes.h"
+
 namespace sapwood::ort {
+
+using operators::describe_misfit;
+using operators::describe_shape;
+using operators::kAny;
+using operators::Resources;
+using operators::shape_fits;
+using operators::Tensor;
 
 struct Port {
   const char* name;

@@ -1,4 +1,5 @@
 // TokenEmbedding(token_ids[R], table) {format, hidden, vocabulary, scale} -> hidden[R, H]
+#include "operators/cache_arguments.h"
 #include "operators/onnxruntime/operator.h"
 #include "operators/onnxruntime/weights.h"
 
@@ -39,14 +40,8 @@ class TokenEmbedding final : public Kernel {
     Tensor ids;
     float* hidden = nullptr;
     SAPWOOD_TRY(call.read(kTokenIds, {kAny}, &ids));
-    const std::span<const int32_t> tokens(ids.as<int32_t>(), ids.elements());
-    for (const int32_t token : tokens) {
-      if (token < 0 || token >= table_.outputs) {
-        return Status(Code::kInvalidArgument, "input 'token_ids' holds " + std::to_string(token) +
-                                                  ", but the vocabulary has " +
-                                                  std::to_string(table_.outputs) + " tokens");
-      }
-    }
+    const std::span<const int32_t> tokens = ids.indices();
+    SAPWOOD_TRY(operators::check_tokens(tokens, table_.outputs));
     SAPWOOD_TRY(call.write(0, {ids.shape[0], table_.inputs}, &hidden));
     ThreadTeam& team = resources.team();
     team.run([&](int thread) {

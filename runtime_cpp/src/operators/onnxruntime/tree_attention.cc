@@ -1,9 +1,7 @@
 // TreeAttention(q[R, heads, D], k[R, kv, D], v[R, kv, D], slots, context_slots, path_slots,
 //               path_ranges, past_keys, past_values) {scale, window}
 //   -> out[R, heads * D], present_keys, present_values
-#include <algorithm>
-
-#include "kernels/team_share.h"
+#include "operators/attend.h"
 #include "operators/onnxruntime/cache_inputs.h"
 #include "operators/onnxruntime/operator.h"
 
@@ -45,42 +43,16 @@ class TreeAttention final : public Kernel {
     SAPWOOD_TRY(call.read(kK, {q.shape[0], kAny, q.shape[2]}, &k));
     SAPWOOD_TRY(call.read(kV, {q.shape[0], k.shape[1], q.shape[2]}, &v));
     AttentionShape shape = settings_;
-    shape.heads = static_cast<int>(q.shape[1]);
-    shape.kv_heads = static_cast<int>(k.shape[1]);
-    shape.head_dim = static_cast<int>(q.shape[2]);
-    SAPWOOD_TRY(check_heads(shape));
+    SAPWOOD_TRY(operators::set_heads(q, k, &shape));
     const int rows = static_cast<int>(q.shape[0]);
     SAPWOOD_TRY(open_cache(call, kCache, rows, shape.kv_heads, shape.head_dim, resources, &cache));
     const int width = shape.heads * shape.head_dim;
     SAPWOOD_TRY(call.write(0, {rows, width}, &out));
-    if (rows == 0) return Status::okay();
-    size_t stride = 0;
-    float* scratch = resources.attention_scratch(
-        attention_scratch_floats(shape, cache.batch, kAttentionRows), &stride);
-    ThreadTeam& team = resources.team();
-    team.run([&](int thread) {
-      store(shape, k, v, cache, team, thread);
-      team.barrier();
-      for_each_attention_run(shape, rows, team, thread, [&](const AttentionRun& run) {
-        kernels().attention(shape, cache.batch, cache.kv, run.head_begin, run.head_end,
-                            run.row_begin, run.row_end, q.as<float>(), width, out, width,
-                            scratch + stride * thread);
-      });
-    });
+    operators::attend(shape, q, k, v, cache, out, resources);
     return Status::okay();
   }
 
  private:
-  static void store(const AttentionShape& shape, const Tensor& k, const Tensor& v,
-                    const CacheCall& cache, ThreadTeam& team, int thread) {
-    const auto [begin, end] = team.share(cache.batch.rows() * shape.kv_heads, thread);
-    for (int item = begin; item < end; ++item) {
-      const size_t offset = static_cast<size_t>(item) * shape.head_dim;
-      kernels().store_kv(cache.kv, item % shape.kv_heads, cache.batch.slots[item / shape.kv_heads],
-                         k.as<float>() + offset, v.as<float>() + offset);
-    }
-  }
-
   AttentionShape settings_;  // scale and window; the rest comes with the tensors
 };
 

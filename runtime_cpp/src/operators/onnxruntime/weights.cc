@@ -1,14 +1,11 @@
 #include "operators/onnxruntime/weights.h"
 
-#include <limits>
 #include <string>
 
-#include "kernels/kernels.h"
+#include "operators/packed_weights.h"
 
 namespace sapwood::ort {
 namespace {
-
-constexpr size_t kAlignment = 64;
 
 Status initializer(const KernelSetup& setup, size_t input, Tensor* tensor) {
   if (setup.constant(input, tensor)) return Status::okay();
@@ -20,37 +17,14 @@ Status initializer(const KernelSetup& setup, size_t input, Tensor* tensor) {
 
 Status packed_input(const KernelSetup& setup, size_t input, const LinearFormat& format, int outputs,
                     int inputs, LinearWeights* weights) {
-  const std::string what = std::string("input '") + setup.input_name(input) + "'";
-  const std::string form = " (" + std::to_string(outputs) + " x " + std::to_string(inputs) +
-                           " in " + std::string(linear_format_name(format)) + ")";
-  if (inputs % format.group != 0) {
-    return Status(Code::kInvalidArgument, what + " cannot exist" + form +
-                                              ": the inputs are no multiple of " +
-                                              std::to_string(format.group));
-  }
   Tensor tensor;
   SAPWOOD_TRY(initializer(setup, input, &tensor));
-  *weights = LinearWeights{tensor.as<uint8_t>(), outputs, inputs, format,
-                           &measured_row_plan(kernels(), format)};
-  if (tensor.elements() != static_cast<int64_t>(weights->bytes())) {
-    return Status(Code::kInvalidArgument, what + " has " + std::to_string(tensor.elements()) +
-                                              " bytes, not " + std::to_string(weights->bytes()) +
-                                              form);
-  }
-  if (reinterpret_cast<uintptr_t>(tensor.data) % kAlignment != 0) {
-    return Status(Code::kInvalidArgument,
-                  what + " does not lie at a multiple of 64 bytes in its file");
-  }
-  return Status::okay();
+  return operators::open_packed(setup.input_name(input), tensor, format, outputs, inputs, weights);
 }
 
 Status gate_up_input(const KernelSetup& setup, size_t input, const LinearFormat& format,
                      int intermediate, int inputs, LinearWeights* weights) {
-  if (intermediate % kPanel != 0 || intermediate > std::numeric_limits<int>::max() / 2) {
-    return Status(Code::kInvalidArgument, "attribute 'intermediate' is " +
-                                              std::to_string(intermediate) +
-                                              ", not a multiple of 16 below 2^30");
-  }
+  SAPWOOD_TRY(operators::check_intermediate(intermediate));
   return packed_input(setup, input, format, 2 * intermediate, inputs, weights);
 }
 

@@ -1,10 +1,10 @@
-#include "operators/onnxruntime/resources.h"
+#include "operators/resources.h"
 
 #include <algorithm>
 #include <bit>
 #include <map>
 
-namespace sapwood::ort {
+namespace sapwood::operators {
 namespace {
 
 // The next power of two, so that a few growths reach any size.
@@ -35,6 +35,14 @@ LayerWorkspace& Resources::layer_workspace(const LayerShape& shape, int rows, in
   return *entry->memory;
 }
 
+LayerWorkspace& Resources::head_workspace(int hidden, int rows) {
+  // A layer with nothing but a width: the head needs scratch for normed, quantised rows only.
+  LayerShape shape;
+  shape.hidden = hidden;
+  shape.attention = {1, 1, kPanel, 0.f, 0};
+  return layer_workspace(shape, rows, 1);
+}
+
 QuantizedRows Resources::quantized_rows(int rows, int inputs) {
   const size_t values = static_cast<size_t>(rows) * inputs;
   const size_t groups = values / kActivationGroup;
@@ -60,4 +68,4 @@ std::shared_ptr<Resources> shared_resources(int threads) {
   return resources;
 }
 
-}  // namespace sapwood::ort
+}  // namespace sapwood::operators

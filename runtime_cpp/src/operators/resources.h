@@ -1,4 +1,4 @@
-// What the operators of a session share: the thread team and the scratch memory.
+// What the operators of a session share, on either host: the thread team and the scratch memory.
 //
 // Scratch grows when a run needs more than any run before it, and is kept: steady-state decoding
 // allocates nothing. One operator at a time uses it, under `mutex`.
@@ -17,7 +17,7 @@
 #include "kernels/linear.h"
 #include "kernels/row_batch.h"
 
-namespace sapwood::ort {
+namespace sapwood::operators {
 
 // Memory that only grows. Contents are lost when it does.
 template <typename T>
@@ -55,6 +55,9 @@ class Resources {
   // Scratch for layers of this shape; layers that differ in their window only share it.
   LayerWorkspace& layer_workspace(const LayerShape& shape, int rows, int visible_tokens);
 
+  // Scratch for the head of a model of this width.
+  LayerWorkspace& head_workspace(int hidden, int rows);
+
   // Room for `rows` rows of `inputs` quantised values.
   QuantizedRows quantized_rows(int rows, int inputs);
 
@@ -81,4 +84,4 @@ class Resources {
 // sessions do not fight over the cores. They live as long as someone holds them.
 std::shared_ptr<Resources> shared_resources(int threads);
 
-}  // namespace sapwood::ort
+}  // namespace sapwood::operators

@@ -7,7 +7,9 @@
 #include <span>
 #include <string>
 
-namespace sapwood::ort {
+#include "base/status.h"
+
+namespace sapwood::operators {
 
 inline constexpr int64_t kAny =
     -1;  // in an expected shape: any size; in a given one: not known yet
@@ -25,6 +27,9 @@ struct Tensor {
     int64_t product = 1;
     for (const int64_t size : shape) product *= size;
     return product;
+  }
+  std::span<const int32_t> indices() const {
+    return {as<int32_t>(), static_cast<size_t>(elements())};
   }
 };
 
@@ -53,4 +58,11 @@ inline std::string describe_misfit(const char* input, std::span<const int64_t> g
          describe_shape(expected);
 }
 
-}  // namespace sapwood::ort
+inline Status expect_shape(const char* input, const Tensor& tensor,
+                           std::initializer_list<int64_t> shape) {
+  const std::span<const int64_t> expected(shape.begin(), shape.size());
+  if (shape_fits(tensor.shape, expected)) return Status::okay();
+  return Status(Code::kInvalidArgument, describe_misfit(input, tensor.shape, expected));
+}
+
+}  // namespace sapwood::operators

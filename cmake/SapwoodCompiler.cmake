@@ -57,9 +57,11 @@ set(SAPWOOD_ISA_FLAGS_avx512vnni -mavx512f -mavx512bw -mavx512vl -mavx512dq -mav
     -mf16c)
 set(SAPWOOD_ISA_FLAGS_shani -msha -msse4.1)
 set(SAPWOOD_ISA_FLAGS_neon "")
-set(SAPWOOD_ISA_FLAGS_neon_dotprod -march=armv8.2-a+dotprod -mtune=cortex-a76)
-set(SAPWOOD_ISA_FLAGS_neon_i8mm -march=armv8.2-a+dotprod+i8mm -mtune=cortex-a76)
-set(SAPWOOD_ISA_FLAGS_neon_sha2 -march=armv8-a+crypto)
+if(NOT SAPWOOD_ISA_FLAGS_neon_dotprod)  # a toolchain file may have its own names for them
+  set(SAPWOOD_ISA_FLAGS_neon_dotprod -march=armv8.2-a+dotprod -mtune=cortex-a76)
+  set(SAPWOOD_ISA_FLAGS_neon_i8mm -march=armv8.2-a+dotprod+i8mm -mtune=cortex-a76)
+  set(SAPWOOD_ISA_FLAGS_neon_sha2 -march=armv8-a+crypto)
+endif()
 
 # sapwood_isa_sources(OUT): the files isa/*_<suffix>.cc of this architecture, with their
 # flags set. A file named after no known instruction set is an error, not a silent baseline build.

@@ -1074,3 +1074,42 @@ def step_allocations(session: Session) -> tuple[int, int]:
     """
     Steps to the answer's end: how often they called operator new, and how many tokens came. The GIL is released.
     """
+
+class TextTokenizer:
+    """The engine's tokenizer: the ids of Hugging Face's, without Python."""
+
+    def __init__(self, definition: str, name: str = 'tokenizer.json') -> None: ...
+
+    def encode(self, text: str, markers: bool = False) -> list[int]: ...
+
+    def least_ids(self, bytes: int) -> int:
+        """A text of so many bytes has at least so many ids."""
+
+    def encode_chat(self, messages: str, template: str, bos: int | None = None, eos: Sequence[int] = []) -> list[int]:
+        """The ids of a chat; messages are JSON."""
+
+class TextDetokenizer:
+    """Ids to text, piece by piece."""
+
+    def __init__(self, tokenizer: TextTokenizer) -> None: ...
+
+    def push(self, token: int) -> str: ...
+
+    def finish(self) -> str: ...
+
+class TextStopMatcher:
+    """Finds the stop text that is complete first."""
+
+    def __init__(self, stops: Sequence[str]) -> None: ...
+
+    def push(self, piece: str) -> str: ...
+
+    def finish(self) -> str: ...
+
+    @property
+    def matched(self) -> bool: ...
+
+def render_chat_template(source: str, messages: str, bos_token: str = '', eos_token: str = '', variables: str = '{}') -> str:
+    """
+    A chat template rendered by the engine; messages and variables are JSON.
+    """

@@ -91,5 +91,6 @@ void bind_engine(nb::module_& module);
 void bind_measure(nb::module_& module);
 void bind_memory_cost(nb::module_& module);
 void bind_trace(nb::module_& module);
+void bind_text(nb::module_& module);
 
 }  // namespace sapwood::python

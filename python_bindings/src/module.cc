@@ -58,4 +58,5 @@ NB_MODULE(_runtime, module) {
   sapwood::python::bind_engine(module);
   sapwood::python::bind_measure(module);
   sapwood::python::bind_memory_cost(module);
+  sapwood::python::bind_text(module);
 }

@@ -17,7 +17,8 @@ from conftest import REPOSITORY
 # height in one tuple, which may not include each other.
 HEIGHTS = (
     ("base",),
-    ("memory", "sync", "trace"),
+    ("memory", "sync", "trace", "text"),
+    ("template",),
     ("kernels",),
     ("tree",),
     ("verify",),
@@ -25,7 +26,7 @@ HEIGHTS = (
     ("draft",),
     ("engine",),
     ("measure",),
-    ("api", "operators", "safety", "vulkan"),
+    ("api", "operators", "safety", "vulkan", "engine_process"),
 )
 # Known exceptions, each with its reason.
 UPWARDS = {

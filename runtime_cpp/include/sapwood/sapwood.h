@@ -243,6 +243,15 @@ SAPWOOD_API sapwood_code sapwood_session_stats(const sapwood_session* session,
  * function on the session; NULL, with sapwood_last_error, if there is no memory for it. */
 SAPWOOD_API const char* sapwood_session_tree_json(sapwood_session* session);
 
+/* ---- the engine's protocol ---- */
+
+/* Text in, text out: answers the requests of docs/engine-protocol.md that arrive on the file
+ * descriptor `input`, on `output`, until `shutdown` or the end of the input. Chats are rendered and
+ * encoded here, so the caller needs no tokenizer. Blocks: call it on a thread of its own, with two
+ * pipes or a socket. SAPWOOD_CORRUPT, with sapwood_last_error, where what came in is not the
+ * protocol. Closes neither descriptor. */
+SAPWOOD_API sapwood_code sapwood_serve(int input, int output);
+
 #ifdef __cplusplus
 }
 #endif

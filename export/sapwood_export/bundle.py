@@ -23,6 +23,7 @@ WEIGHTS = "target.weights"
 TOKENIZER = "tokenizer.json"
 CHAT_TEMPLATE = "chat_template.jinja"
 ONNX_GRAPH = "target.onnx"
+EXECUTORCH_PROGRAM = "target.pte"
 
 DRAFT_GRAPH = "draft.onnx"
 

@@ -13,6 +13,7 @@ from sapwood_export.bundle import (
     CHAT_TEMPLATE,
     DRAFT_GRAPH,
     EARLY_EXIT,
+    EXECUTORCH_PROGRAM,
     ONNX_GRAPH,
     PRUNED_GRAPH,
     SCHEMA_VERSION,
@@ -105,14 +106,19 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
     (folder / MANIFEST).write_text(text, encoding="utf-8", newline="\n")
 
 
-def add_extra_files(folder: Path, manifest: Manifest) -> None:
-    """Lists what was written after the manifest, the ONNX graph above all, and writes it again."""
+def add_extra_files(folder: Path, manifest: Manifest, flavour: str | None = None) -> None:
+    """Lists what was written after the manifest, the graphs above all, and writes it again.
+
+    ``flavour`` is that of the program for ExecuTorch, if there is one.
+    """
     listed = {entry["name"] for entry in manifest["files"]} | {MANIFEST}
     for path in sorted(folder.iterdir()):
         if path.name not in listed:
             manifest["files"].append(file_entry(path))
     if (folder / ONNX_GRAPH).is_file():
         manifest["target"]["onnx"] = ONNX_GRAPH
+    if flavour is not None:
+        manifest["target"]["executorch"] = {"file": EXECUTORCH_PROGRAM, "flavour": flavour}
     if (folder / DRAFT_GRAPH).is_file():
         manifest["drafters"].append({"kind": PRUNED_GRAPH, "file": DRAFT_GRAPH})
     write_manifest(folder, manifest)

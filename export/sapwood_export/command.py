@@ -23,8 +23,14 @@ from sapwood_export.quantize.policy import AUTOMATIC, Quantization
 from sapwood_export.sources import open_source
 from sapwood_export.staging import check_output, check_space, staged_folder
 
-FORMATS = ("native", "onnx")
-ONNX_PACKAGES = ("torch", "onnx", "onnxscript", "onnxsim")  # beyond those of the native format
+FORMATS = ("native", "onnx", "executorch", "both")
+FLAVOURS = ("fused", "xnnpack")  # of a program for ExecuTorch
+# What each graph needs beyond the packages of the native format.
+PACKAGES = {
+    "onnx": ("torch", "onnx", "onnxscript", "onnxsim"),
+    "executorch": ("torch", "executorch", "torchao"),
+}
+_TITLES = {"onnx": "ONNX", "executorch": "ExecuTorch"}
 DEFAULT_CONTEXT_LENGTH = 2048
 
 _SPARE_BYTES = 1 << 20  # for the manifest and the file system
@@ -49,6 +55,7 @@ def export(
     context_length: int | None = None,
     early_exit: int | None = None,
     draft_graph: bool = False,
+    flavour: str = "fused",
     force: bool = False,
     progress: Progress | None = None,
 ) -> ExportReport:
@@ -60,17 +67,24 @@ def export(
     ``early_exit`` lets the first so many layers draft for the whole, under the same norm and head.
     ``draft_graph``, in the ONNX format, also writes ``draft.onnx``: the model, or its early exit,
     with the pruning controller after the logits.
+    ``flavour`` is that of the program for ExecuTorch: ``fused``, our layers over the bundle's own
+    weights, or ``xnnpack``, whose linears XNNPACK computes from weights inside the program.
     Whatever goes wrong is a SapwoodError of one line and leaves nothing behind.
     """
     if format not in FORMATS:
         raise SapwoodError(f"unknown bundle format '{format}'; known are {', '.join(FORMATS)}")
-    if draft_graph and format != "onnx":
+    graphs = _graphs(format)
+    if flavour not in FLAVOURS:
+        raise SapwoodError(f"unknown flavour '{flavour}'; known are {', '.join(FLAVOURS)}")
+    if flavour != "fused" and "executorch" not in graphs:
+        raise SapwoodError("a flavour is of a program for ExecuTorch: add --format executorch")
+    if draft_graph and "onnx" not in graphs:
         raise SapwoodError("a draft graph is an ONNX graph: export it with --format onnx")
     plan = Quantization(quantization)
     output = Path(output).absolute()
     check_output(output, force=force)
-    if format == "onnx":
-        _require_onnx()
+    for graph in graphs:
+        _require_packages(graph)
     path = packaged_source(str(source)) if str(source).startswith(PACKAGE_PREFIX) else Path(source)
     model = open_source(path)
     limit = model.spec.context_length
@@ -92,13 +106,18 @@ def export(
             early_exit=early_exit,
         )
         write_manifest(folder, manifest)
-        if format == "onnx":
+        if "onnx" in graphs:
             from sapwood_export.onnx.command import export_draft_graph, export_onnx
 
             export_onnx(folder, progress)
             if draft_graph:
                 export_draft_graph(folder, early_exit, progress)
-            add_extra_files(folder, manifest)
+        if "executorch" in graphs:
+            from sapwood_export.executorch.command import export_executorch
+
+            export_executorch(folder, flavour, progress)
+        if graphs:
+            add_extra_files(folder, manifest, flavour if "executorch" in graphs else None)
     return ExportReport(
         output=output,
         manifest=manifest,
@@ -107,10 +126,17 @@ def export(
     )
 
 
-def _require_onnx() -> None:
-    missing = [name for name in ONNX_PACKAGES if importlib.util.find_spec(name) is None]
+def _graphs(format: str) -> tuple[str, ...]:  # noqa: A002
+    """The hosts, beside the native one, that a bundle of this format has a graph for."""
+    if format == "both":
+        return ("onnx", "executorch")
+    return () if format == "native" else (format,)
+
+
+def _require_packages(graph: str) -> None:
+    missing = [name for name in PACKAGES[graph] if importlib.util.find_spec(name) is None]
     if missing:
         raise SapwoodError(
-            f"the ONNX format needs {', '.join(missing)}: pip install 'sapwood[onnx]', "
-            "or export with --format native"
+            f"the {_TITLES[graph]} format needs {', '.join(missing)}: pip install "
+            f"'sapwood[{graph}]', or export with --format native"
         )

@@ -651,6 +651,11 @@ def open_onnxruntime_model(folder: str, *, threads: int, max_rows: int = 256, ve
     The bundle's target.onnx on ONNX Runtime, whose C library is `library`.
     """
 
+def open_executorch_model(folder: str, *, threads: int, max_rows: int = 256, verify_checksums: bool = True, library: str = '', runtime: str = '') -> Model:
+    """
+    The bundle's target.pte on ExecuTorch, by way of libsapwood_executorch.so, which is `library`. `runtime` is the folder with ExecuTorch's own libraries.
+    """
+
 class SuffixAutomaton:
     """Which tokens followed every substring of a text, and how often."""
 

@@ -1,8 +1,9 @@
-"""What can run a model here: the native host, and ONNX Runtime where its wheel is installed."""
+"""What can run a model here: the native host, and others where their wheels are installed."""
 
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Callable
 from pathlib import Path
 
 from sapwood import _runtime
@@ -10,6 +11,7 @@ from sapwood.errors import SapwoodError
 from sapwood.options import HOSTS
 
 OPERATORS_LIBRARY = "libsapwood_onnxruntime.so"
+EXECUTORCH_OPERATORS_LIBRARY = "libsapwood_executorch.so"
 
 
 def open_model(folder: Path, *, host: str, threads: int) -> _runtime.Model:
@@ -18,9 +20,16 @@ def open_model(folder: Path, *, host: str, threads: int) -> _runtime.Model:
         raise SapwoodError(f"host: must be one of {', '.join(HOSTS)}, not {host!r}")
     if host == "native":
         return _runtime.open_native_model(str(folder), threads=threads)
-    missing = onnxruntime_status()
+    missing = HOST_STATUS[host]()
     if missing is not None:
-        raise SapwoodError(f"host onnxruntime: {missing}")
+        raise SapwoodError(f"host {host}: {missing}")
+    if host == "executorch":
+        return _runtime.open_executorch_model(
+            str(folder),
+            threads=threads,
+            library=str(executorch_operators_library()),
+            runtime=str(_executorch_runtime()),
+        )
     return _runtime.open_onnxruntime_model(
         str(folder),
         threads=threads,
@@ -52,6 +61,24 @@ def onnxruntime_status() -> str | None:
     return None
 
 
+def executorch_status() -> str | None:
+    """Likewise for ExecuTorch."""
+    if not executorch_operators_library().is_file():
+        return (
+            f"{EXECUTORCH_OPERATORS_LIBRARY}, Sapwood's operators for ExecuTorch, is not in this "
+            "build (the package executorch was not there); run scripts/run --host executorch once"
+        )
+    if _executorch_runtime() is None:
+        return "the package executorch is not installed; run: pip install 'sapwood[executorch]'"
+    return None
+
+
+HOST_STATUS: dict[str, Callable[[], str | None]] = {
+    "onnxruntime": onnxruntime_status,
+    "executorch": executorch_status,
+}
+
+
 def operators_library() -> Path:
     """Our operators as a plug-in for any ONNX Runtime session (``register_custom_ops_library``).
 
@@ -59,6 +86,21 @@ def operators_library() -> Path:
     compiled module, which an editable install keeps apart from the sources.
     """
     return Path(_runtime.__file__).with_name(OPERATORS_LIBRARY)
+
+
+def executorch_operators_library() -> Path:
+    """Our operators and host for ExecuTorch; loading it registers the operators with ExecuTorch."""
+    return Path(_runtime.__file__).with_name(EXECUTORCH_OPERATORS_LIBRARY)
+
+
+def _executorch_runtime() -> Path | None:
+    """The folder of C++ libraries in the executorch wheel, found without importing the package."""
+    spec = importlib.util.find_spec("executorch")
+    for root in (spec.submodule_search_locations or ()) if spec else ():
+        folder = Path(root) / "lib"
+        if (folder / "libexecutorch.so").is_file():
+            return folder
+    return None
 
 
 def _onnxruntime_library() -> Path | None:

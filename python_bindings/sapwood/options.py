@@ -18,7 +18,7 @@ from typing import Annotated, Any, TypedDict, TypeVar, get_type_hints
 from sapwood.errors import SapwoodError
 
 MODES = ("plain", "chain", "fixed", "dynamic")
-HOSTS = ("native", "onnxruntime")
+HOSTS = ("native", "onnxruntime", "executorch")
 KV_FORMATS = ("float16", "int8")
 VERIFIERS = ("target_draw", "rejection", "block", "traversal")
 LENGTH_RULES = ("window", "entropy")

@@ -10,6 +10,7 @@
 #include "model/draft_folder.h"
 #include "model/draft_head.h"
 #include "model/draft_model.h"
+#include "model/executorch.h"
 #include "model/native.h"
 #ifdef SAPWOOD_WITH_ONNXRUNTIME
 #include "model/onnxruntime.h"
@@ -42,6 +43,16 @@ std::shared_ptr<Model> open_onnxruntime(const std::string&, int, int, bool, cons
   throw StatusError(Status(Code::kUnsupported, "this build has no ONNX Runtime host"));
 }
 #endif
+
+std::shared_ptr<Model> open_executorch(const std::string& folder, int threads, int max_rows,
+                                       bool verify_checksums, const std::string& library,
+                                       const std::string& runtime) {
+  if (threads < 1 || max_rows < 1) raise_invalid("threads and max_rows must be at least 1");
+  nb::gil_scoped_release unlocked;
+  return value_or_raise(open_executorch_model(
+      open_bundle(folder, verify_checksums),
+      {.threads = threads, .max_rows = max_rows, .library = library, .runtime = runtime}));
+}
 
 // Runs on the target's threads, where those are to be had: the two never run at the same time.
 NativeOptions taking_turns_with(const Model& target, int threads) {
@@ -265,6 +276,11 @@ void bind_model(nb::module_& module) {
              nb::arg("threads"), nb::arg("max_rows") = NativeOptions().max_rows,
              nb::arg("verify_checksums") = true, nb::arg("library") = "",
              "The bundle's target.onnx on ONNX Runtime, whose C library is `library`.");
+  module.def("open_executorch_model", &open_executorch, nb::arg("folder"), nb::kw_only(),
+             nb::arg("threads"), nb::arg("max_rows") = NativeOptions().max_rows,
+             nb::arg("verify_checksums") = true, nb::arg("library") = "", nb::arg("runtime") = "",
+             "The bundle's target.pte on ExecuTorch, by way of libsapwood_executorch.so, which is "
+             "`library`. `runtime` is the folder with ExecuTorch's own libraries.");
 }
 
 }  // namespace sapwood::python

@@ -12,8 +12,11 @@ import pytest
 from conftest import spec_bench_prompts
 from sapwood.engine import Engine
 from sapwood.errors import SapwoodError
-from sapwood.hosts import onnxruntime_status
+from sapwood.hosts import HOST_STATUS
 from sapwood.options import HOSTS, MODES
+
+# What a host runs.
+GRAPHS = {"onnxruntime": "target.onnx", "executorch": "target.pte"}
 
 # How many prompts and tokens a run on every change can afford.
 QUICK_PROMPTS, QUICK_TOKENS = 3, 48
@@ -21,12 +24,12 @@ ALL_PROMPTS, ALL_TOKENS = 24, 128
 
 
 def host_or_skip(bundle: Path, host: str) -> Engine:
-    if host == "onnxruntime":
-        missing = onnxruntime_status()
+    if host in HOST_STATUS:
+        missing = HOST_STATUS[host]()
         if missing is not None:
             pytest.skip(missing)
-        if not (bundle / "target.onnx").is_file():
-            pytest.skip(f"{bundle} was exported without an ONNX graph")
+        if not (bundle / GRAPHS[host]).is_file():
+            pytest.skip(f"{bundle} was exported without {GRAPHS[host]}")
     return Engine(bundle, host=host)
 
 

@@ -31,7 +31,17 @@ _FEATURES = (
     "i8mm",
 )
 _FORMATS = ("int4_g32", "int4_g32_min", "int4_g128", "int4_g128_min", "int8_g32")
-_PACKAGES = ("numpy", "tokenizers", "jinja2", "gguf", "safetensors", "onnxruntime", "onnx", "torch")
+_PACKAGES = (
+    "numpy",
+    "tokenizers",
+    "jinja2",
+    "gguf",
+    "safetensors",
+    "onnxruntime",
+    "onnx",
+    "executorch",
+    "torch",
+)
 
 
 def doctor(as_json: JsonOption = False) -> None:
@@ -133,15 +143,15 @@ def _shared_memory() -> dict[str, Any]:
 
 
 def _hosts(problems: list[str]) -> dict[str, dict[str, Any]]:
-    from sapwood.hosts import onnxruntime_status
+    from sapwood.hosts import HOST_STATUS
 
-    missing = onnxruntime_status()
-    if missing is not None:
-        problems.append(f"The onnxruntime host is not available: {missing}")
-    return {
-        "native": {"available": True, "reason": None},
-        "onnxruntime": {"available": missing is None, "reason": missing},
-    }
+    hosts: dict[str, dict[str, Any]] = {"native": {"available": True, "reason": None}}
+    for name, status in HOST_STATUS.items():
+        missing = status()
+        if missing is not None:
+            problems.append(f"The {name} host is not available: {missing}")
+        hosts[name] = {"available": missing is None, "reason": missing}
+    return hosts
 
 
 def _version(package: str) -> str | None:

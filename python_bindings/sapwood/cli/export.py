@@ -36,6 +36,15 @@ class Format(str, Enum):
 
     native = "native"
     onnx = "onnx"
+    executorch = "executorch"
+    both = "both"
+
+
+class Flavour(str, Enum):
+    """How a program for ExecuTorch computes the linear layers."""
+
+    fused = "fused"
+    xnnpack = "xnnpack"
 
 
 def export(
@@ -51,8 +60,18 @@ def export(
     ],
     format: Annotated[  # noqa: A002  (the option's name)
         Format,
-        typer.Option(help="native, or onnx: that and graphs for ONNX Runtime (needs torch)."),
+        typer.Option(
+            help="native; onnx or executorch: that and a graph for ONNX Runtime or ExecuTorch "
+            "(needs torch); or both."
+        ),
     ] = Format.native,
+    flavour: Annotated[
+        Flavour,
+        typer.Option(
+            help="Of the program for ExecuTorch: fused, our layers over the bundle's weights; or "
+            "xnnpack, whose linears XNNPACK computes from 4-bit weights of its own."
+        ),
+    ] = Flavour.fused,
     quantization: Annotated[
         str,
         typer.Option(
@@ -81,7 +100,7 @@ def export(
         bool,
         typer.Option(
             "--draft-graph",
-            help="With --format onnx, also write draft.onnx: the model (its first layers, with "
+            help="With an ONNX graph, also write draft.onnx: the model (its first layers, with "
             "--early-exit) with the pruning controller after the logits.",
         ),
     ] = False,
@@ -100,6 +119,7 @@ def export(
             context_length=context_length,
             early_exit=early_exit,
             draft_graph=draft_graph,
+            flavour=flavour.value,
             force=force,
             progress=_Steps(progress),
         )

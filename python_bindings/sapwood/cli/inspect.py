@@ -16,6 +16,12 @@ from sapwood.cli.common import (
 )
 from sapwood.cli.inspect_tables import formats_of, print_formats_and_files
 
+# How a program for ExecuTorch computes.
+FLAVOURS = {
+    "fused": "our layers over the bundle's weights: the same bits as every host",
+    "xnnpack": "XNNPACK's linears over weights of its own: near the other hosts' numbers",
+}
+
 EXAMPLE = "Example:  sapwood inspect bundles/smollm2 --json"
 
 
@@ -52,7 +58,8 @@ def describe(folder: Path, manifest: dict[str, Any]) -> dict[str, Any]:
         "sapwood_version": manifest["sapwood_version"],
         "source": manifest["source"],
         "spec": target["spec"],
-        "hosts": ["native", *(["onnxruntime"] if target.get("onnx") else [])],
+        "hosts": hosts_of(target),
+        "executorch": target.get("executorch"),
         "kv_bytes_per_token": kv_bytes_per_token(target["spec"]),
         "parameters": sum(entry["parameters"] for entry in formats.values()),
         "formats": formats,
@@ -65,6 +72,12 @@ def describe(folder: Path, manifest: dict[str, Any]) -> dict[str, Any]:
         "bytes": sum(entry["bytes"] for entry in manifest["files"]),
         "checks": {"manifest": True, "sizes": True, "checksums": True, "tensors": True},
     }
+
+
+def hosts_of(target: dict[str, Any]) -> list[str]:
+    """What can run the bundle."""
+    others = {"onnxruntime": "onnx", "executorch": "executorch"}
+    return ["native", *(host for host, entry in others.items() if target.get(entry))]
 
 
 def _drafter(entry: dict[str, Any], layers: int) -> str:
@@ -111,6 +124,8 @@ def _print(report: dict[str, Any]) -> None:
     facts.add_row("made from", f"{report['source']['file']} ({report['source']['kind']})")
     facts.add_row("quantization", str(report["quantization"]["method"]))
     facts.add_row("hosts", ", ".join(report["hosts"]))
+    if report["executorch"]:
+        facts.add_row("ExecuTorch", FLAVOURS[report["executorch"]["flavour"]])
     if report["drafters"]:
         drafters = (_drafter(entry, spec["layers"]) for entry in report["drafters"])
         facts.add_row("drafters", ", ".join(drafters))

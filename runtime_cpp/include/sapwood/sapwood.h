@@ -114,10 +114,14 @@ SAPWOOD_API const char* sapwood_stop_reason_name(int32_t reason);
 
 typedef struct sapwood_engine_options {
   size_t size;                     /* set by sapwood_engine_options_init */
-  const char* host;                /* "native" (default) or "onnxruntime" */
+  const char* host;                /* "native" (default), "onnxruntime" or "executorch" */
   int32_t threads;                 /* 0 (default): one for each processor, at most 4 */
   int32_t verify_checksums;        /* 1 (default): read the whole bundle and compare */
   const char* onnxruntime_library; /* NULL (default): SAPWOOD_ONNXRUNTIME_LIBRARY or the system's */
+  /* libsapwood_executorch.so, and the folder that libexecutorch.so lies in. NULL (default):
+   * SAPWOOD_EXECUTORCH_LIBRARY and SAPWOOD_EXECUTORCH_RUNTIME, or the system's. */
+  const char* executorch_library;
+  const char* executorch_runtime;
 } sapwood_engine_options;
 SAPWOOD_API void sapwood_engine_options_init(sapwood_engine_options* options);
 

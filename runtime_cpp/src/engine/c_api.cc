@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/mode.h"
+#include "model/executorch.h"
 #include "model/native.h"
 #ifdef SAPWOOD_WITH_ONNXRUNTIME
 #include "model/onnxruntime.h"
@@ -29,9 +30,9 @@ Status open_engine(const char* path, const sapwood_engine_options* given, sapwoo
   sapwood_engine_options_init(&options);
   SAPWOOD_TRY(read_options(given, sizeof(options), options));
   const std::string host = options.host != nullptr ? options.host : "native";
-  if (host != "native" && host != "onnxruntime") {
+  if (host != "native" && host != "onnxruntime" && host != "executorch") {
     return Status(Code::kInvalidArgument,
-                  "host must be native or onnxruntime, not \"" + host + '"');
+                  "host must be native, onnxruntime or executorch, not \"" + host + '"');
   }
   if (options.threads < 0) {
     return Status(Code::kInvalidArgument,
@@ -55,6 +56,13 @@ Status open_engine(const char* path, const sapwood_engine_options* given, sapwoo
     return Status::okay();
   };
   if (host == "native") return keep(open_native_model(engine->bundle, {.threads = threads}));
+  if (host == "executorch") {
+    ExecutorchOptions executorch;
+    executorch.threads = threads;
+    if (options.executorch_library != nullptr) executorch.library = options.executorch_library;
+    if (options.executorch_runtime != nullptr) executorch.runtime = options.executorch_runtime;
+    return keep(open_executorch_model(engine->bundle, executorch));
+  }
 #ifdef SAPWOOD_WITH_ONNXRUNTIME
   OnnxRuntimeOptions onnxruntime;
   onnxruntime.threads = threads;
@@ -99,7 +107,7 @@ const char* sapwood_stop_reason_name(int32_t reason) {
 }
 
 void sapwood_engine_options_init(sapwood_engine_options* options) {
-  *options = {sizeof(*options), "native", 0, 1, nullptr};
+  *options = {sizeof(*options), "native", 0, 1, nullptr, nullptr, nullptr};
 }
 
 sapwood_code sapwood_engine_open(const char* bundle, const sapwood_engine_options* options,

@@ -57,6 +57,12 @@ struct DrafterEntry {
   int layers = 0;    // early_exit: of the target's, the first so many; fewer than all
 };
 
+// A program for ExecuTorch.
+struct ExecutorchProgram {
+  std::string file;     // empty: none
+  std::string flavour;  // "fused": our layers; "xnnpack": XNNPACK's linears
+};
+
 struct Manifest {
   std::string name;
   std::string sapwood_version;  // that made it
@@ -64,6 +70,7 @@ struct Manifest {
   std::string weights_file;
   TensorMap tensors;      // exactly tensors_of(spec)
   std::string onnx_file;  // empty: none
+  ExecutorchProgram executorch;
   TokenizerInfo tokenizer;
   std::vector<DrafterEntry> drafters;
   std::string default_mode;

@@ -11,6 +11,7 @@
 namespace sapwood {
 namespace {
 
+constexpr const char* kFlavours[] = {"fused", "xnnpack"};  // of programs for ExecuTorch
 constexpr const char* kFamilies[] = {"llama", "qwen2", "qwen3", "gemma3"};
 
 Status read_spec(const JsonObject& target, ModelSpec* spec) {
@@ -114,6 +115,23 @@ Status check_overlaps(const JsonObject& tensors, const TensorMap& entries) {
   return Status::okay();
 }
 
+// {"file": "target.pte", "flavour": "fused"}
+Status read_executorch(const JsonObject& target, Manifest* manifest) {
+  ExecutorchProgram& program = manifest->executorch;
+  JsonObject object;
+  SAPWOOD_TRY(target.read("executorch", &object));
+  SAPWOOD_TRY(read_listed_file(object, "file", manifest->files, &program.file));
+  SAPWOOD_TRY(object.read("flavour", &program.flavour));
+  if (std::find(std::begin(kFlavours), std::end(kFlavours), program.flavour) !=
+      std::end(kFlavours)) {
+    return Status::okay();
+  }
+  return object.error(
+      "flavour",
+      printable(program.flavour) + " is not one this build knows (fused, xnnpack): update Sapwood",
+      Code::kUnsupported);
+}
+
 }  // namespace
 
 Status read_family(const JsonObject& object, std::string* family) {
@@ -168,6 +186,7 @@ Status read_target(const JsonObject& root, Manifest* manifest) {
   if (target.has("onnx")) {
     SAPWOOD_TRY(read_listed_file(target, "onnx", manifest->files, &manifest->onnx_file));
   }
+  if (target.has("executorch")) SAPWOOD_TRY(read_executorch(target, manifest));
   return read_tensors(target, tensors_of(manifest->spec),
                       manifest->file(manifest->weights_file)->bytes, "a model of this spec",
                       &manifest->tensors);

@@ -1,0 +1,1 @@
+"""The ExecuTorch export: our operators' out variants, the decoder's programs, lowering to .pte."""

@@ -1,0 +1,121 @@
+"""A bundle's decoder whose linear layers are XNNPACK's.
+
+Ours are the embedding, which reads the bundle's table, norms, rotation and tree attention, for
+which XNNPACK has no operators. Inputs are those of ``decoder.py``. The linears' weights lie in the
+program, so it weighs as much as the bundle's.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional
+
+from sapwood_export.executorch.decoder import BundleModule
+from sapwood_export.executorch.operators import operators
+from sapwood_export.executorch.xnnpack_linear import XnnpackLinear, xnnpack_linear
+from sapwood_export.spec import PANEL
+
+
+class XnnpackDecoder(BundleModule):
+    """Every linear layer XNNPACK's."""
+
+    def __init__(self, bundle: Path) -> None:
+        super().__init__(bundle)
+        spec = self.spec
+        linears = ("qkv", "output", "gate_up", "down")
+        for name in self.entries:
+            if name != "head" and not name.endswith((*linears, "qkv_bias")):
+                self.add(name)
+        self.blocks = nn.ModuleList(_Block(self, layer) for layer in range(spec.layers))
+        self.head = self.linear("embedding" if spec.tied_head else "head")
+
+    def linear(
+        self, name: str, rows: NDArray[np.int64] | None = None, bias: Tensor | None = None
+    ) -> XnnpackLinear:
+        """The layer of one of the bundle's matrices."""
+        return xnnpack_linear(self.weights, self.entries[name], bias, rows)
+
+    def normed(self, x: Tensor, name: str) -> Tensor:
+        """x normed by the weight of that name."""
+        result: Tensor = operators().rms_norm(x, self.tensor(name), self.spec.norm_epsilon)
+        return result
+
+    def forward(
+        self,
+        token_ids: Tensor,
+        positions: Tensor,
+        slots: Tensor,
+        context_slots: Tensor,
+        path_slots: Tensor,
+        path_ranges: Tensor,
+        output_rows: Tensor,
+        *cache: Tensor,
+    ) -> Tensor:
+        """Logits [O, vocabulary_size] of the rows asked for."""
+        layers = self.spec.layers
+        seen = (slots, context_slots, path_slots, path_ranges)
+        hidden = self.embed(token_ids)
+        for layer, rotary in enumerate(self.rotaries(positions)):
+            hidden = self.blocks[layer](
+                self, hidden, rotary, (*seen, cache[layer], cache[layers + layer])
+            )
+        last = hidden.index_select(0, output_rows)
+        logits: Tensor = self.head(self.normed(last, "final_norm"))
+        return logits
+
+
+class _Block(nn.Module):
+    """The linears of one layer; the norms are the decoder's own."""
+
+    def __init__(self, decoder: XnnpackDecoder, layer: int) -> None:
+        super().__init__()
+        spec = decoder.spec
+        self.prefix = prefix = f"layers.{layer}."
+        self.window = spec.sliding_window if spec.layer_is_sliding[layer] else 0
+        bias = None
+        if spec.qkv_bias:
+            bias = decoder.stored(prefix + "qkv_bias")
+        # Panels of 16 gates and 16 ups in turn: all gates first, then all ups.
+        panels = np.arange(2 * spec.intermediate_size).reshape(-1, 2, PANEL)
+        self.qkv = decoder.linear(prefix + "qkv", bias=bias)
+        self.output = decoder.linear(prefix + "output")
+        self.gate = decoder.linear(prefix + "gate_up", rows=panels[:, 0].reshape(-1))
+        self.up = decoder.linear(prefix + "gate_up", rows=panels[:, 1].reshape(-1))
+        self.down = decoder.linear(prefix + "down")
+
+    def forward(
+        self, decoder: XnnpackDecoder, hidden: Tensor, rotary: Tensor, seen: tuple[Tensor, ...]
+    ) -> Tensor:
+        spec, prefix = decoder.spec, self.prefix
+        widths = [count * spec.head_dim for count in (spec.heads, spec.kv_heads, spec.kv_heads)]
+        q, k, v = torch.split(
+            self.qkv(decoder.normed(hidden, prefix + "attention_norm")), widths, dim=-1
+        )
+        q = q.reshape(-1, spec.heads, spec.head_dim)
+        k = k.reshape(-1, spec.kv_heads, spec.head_dim)
+        v = v.reshape(-1, spec.kv_heads, spec.head_dim)
+        if spec.qk_norm:
+            q, k = decoder.normed(q, prefix + "q_norm"), decoder.normed(k, prefix + "k_norm")
+        run = operators()
+        q, k = run.rotary_embedding(q, rotary), run.rotary_embedding(k, rotary)
+        mixed = run.tree_attention_in_place(q, k, v, *seen, spec.attention_scale, self.window)
+        x = self.output(mixed)
+        if spec.post_norms:
+            x = decoder.normed(x, prefix + "attention_post_norm")
+        hidden = hidden + x
+        x = decoder.normed(hidden, prefix + "mlp_norm")
+        gate = self.gate(x)
+        if spec.activation == "silu":
+            gate = functional.silu(gate)
+        else:
+            gate = functional.gelu(gate, approximate="tanh")
+        x = self.down(gate * self.up(x))
+        if spec.post_norms:
+            x = decoder.normed(x, prefix + "mlp_post_norm")
+        result: Tensor = hidden + x
+        return result

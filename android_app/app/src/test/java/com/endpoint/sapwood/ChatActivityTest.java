@@ -172,7 +172,7 @@ public class ChatActivityTest {
     waitForText();
     ((EditText) upright.findViewById(R.id.message)).setText("half a thought");
     RuntimeEnvironment.setQualifiers("+w851dp-h393dp-land");
-    controller.configurationChange();
+    controller.recreate();
     ChatActivity lying = controller.get();
     assertNotEquals(upright, lying);
     assertEquals("half a thought", shown(lying, R.id.message));

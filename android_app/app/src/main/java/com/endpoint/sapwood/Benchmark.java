@@ -123,7 +123,7 @@ final class Benchmark {
             options,
             new Engine.AnswerListener() {
               @Override
-              public void onReading(int promptTokens, int reusedTokens) {}
+              public void onReading(int promptTokens) {}
 
               @Override
               public void onText(String piece) {

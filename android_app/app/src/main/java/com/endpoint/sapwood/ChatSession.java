@@ -266,7 +266,7 @@ public final class ChatSession implements Engine.Listener, Models.Observer {
     }
 
     @Override
-    public void onReading(int promptTokens, int reusedTokens) {}
+    public void onReading(int promptTokens) {}
 
     @Override
     public void onText(String text) {

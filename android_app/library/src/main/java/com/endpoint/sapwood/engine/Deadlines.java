@@ -16,8 +16,11 @@ final class Deadlines {
   /** Without the end of an answer that was cancelled. */
   int cancelTicks = 8;
 
-  /** Without a step or a piece of the prompt while answering, as the engine itself says. */
+  /** Without a step while answering, as the engine itself says. */
   long idleMilliseconds = 10_000;
+
+  /** More of it for each token of a prompt that is being read: no phone is so slow. */
+  long millisecondsPerPromptToken = 200;
 
   /** The same while a bundle is read: a large one takes its time. */
   long loadIdleMilliseconds = 120_000;

@@ -47,8 +47,8 @@ public interface Engine extends AutoCloseable {
 
   /** Hears one answer. The last call is exactly one of onDone and onFailed. */
   interface AnswerListener {
-    /** The prompt has so many tokens, of which the cache held some; the rest is being read. */
-    void onReading(int promptTokens, int reusedTokens);
+    /** The conversation is this long; what the cache does not hold of it is being read. */
+    void onReading(int promptTokens);
 
     /** What comes next of the answer: whole characters. */
     void onText(String text);

@@ -414,13 +414,15 @@ class FramedEngine implements Engine {
     JSONObject body = frame.body;
     switch (frame.type) {
       case Frame.READING:
-        notices.reading(
-            request, body.optInt("prompt_tokens"), body.optInt("reused_prompt_tokens"));
+        request.unreadTokens = body.optInt("prompt_tokens");
+        notices.reading(request);
         break;
       case Frame.TEXT:
+        request.unreadTokens = 0;
         notices.text(request, body.optString("text"));
         break;
       case Frame.STATS:
+        request.unreadTokens = 0;
         request.stats = new Stats(body);
         notices.stats(request);
         break;
@@ -490,6 +492,14 @@ class FramedEngine implements Engine {
     }
   }
 
+  private long mostIdleMilliseconds() {
+    if (loadId != 0) {
+      return deadlines.loadIdleMilliseconds;
+    }
+    int unread = isAnswering() ? request.unreadTokens : 0;
+    return deadlines.idleMilliseconds + unread * deadlines.millisecondsPerPromptToken;
+  }
+
   private void tick() {
     watch();
     if (ticks == null) {
@@ -499,7 +509,7 @@ class FramedEngine implements Engine {
     if (hello == null) {
       complaint = heartbeat.tickBeforeHello();
     } else {
-      complaint = heartbeat.tick(loadId != 0);
+      complaint = heartbeat.tick(mostIdleMilliseconds());
       if (complaint == null && isAnswering() && request.cancelled) {
         boolean late = ++request.ticksSinceCancel > deadlines.cancelTicks;
         complaint = late ? "it did not end a cancelled answer" : null;

@@ -43,12 +43,11 @@ final class Heartbeat {
   }
 
   /** Another tick; says what is wrong, or null. */
-  String tick(boolean loading) {
+  String tick(long mostIdleMilliseconds) {
     if (ping != 0 && ++missed > deadlines.pongTicks) {
       return "it did not answer a ping";
     }
-    long most = loading ? deadlines.loadIdleMilliseconds : deadlines.idleMilliseconds;
-    return idleMilliseconds > most
+    return idleMilliseconds > mostIdleMilliseconds
         ? "it has not got anywhere for " + idleMilliseconds + " ms"
         : null;
   }

@@ -22,12 +22,13 @@ final class Notices {
         });
   }
 
-  void reading(final Request request, final int promptTokens, final int reusedTokens) {
+  void reading(final Request request) {
+    final int promptTokens = request.unreadTokens;
     callbacks.execute(
         new Runnable() {
           @Override
           public void run() {
-            request.listener.onReading(promptTokens, reusedTokens);
+            request.listener.onReading(promptTokens);
           }
         });
   }

@@ -15,6 +15,9 @@ final class Request {
   int ticksSinceCancel;
   Stats stats;
 
+  /** Of the prompt, while the cache is being filled with it: a stretch without a step. */
+  int unreadTokens;
+
   Request(List<Message> conversation, GenerateOptions options, Engine.AnswerListener listener) {
     this.conversation = conversation;
     this.options = options;

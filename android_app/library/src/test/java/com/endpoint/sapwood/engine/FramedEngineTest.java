@@ -53,7 +53,7 @@ public class FramedEngineTest {
   public void anAnswerIsStreamedInOrder() throws Exception {
     becomeReady();
     long id = ask();
-    fake.send(Frame.READING, "id", id, "prompt_tokens", 7, "reused_prompt_tokens", 3);
+    fake.send(Frame.READING, "id", id, "prompt_tokens", 7);
     fake.send(Frame.TEXT, "id", id, "text", "Because");
     JSONArray nodes = new JSONArray();
     nodes.put(Json.object("text", " it", "parent", -1, "depth", 1, "accepted", true));
@@ -64,7 +64,7 @@ public class FramedEngineTest {
     fake.send(200, "id", id, "what", "a type of a later version");
     fake.send(Frame.TEXT, "id", id + 1, "text", "of nobody");
     fake.send(Frame.DONE, "id", id, "stop_reason", "eos");
-    log.expect("reading 7 3", "text Because", "tree 2 1", "stats 2", "done EOS", "READY");
+    log.expect("reading 7", "text Because", "tree 2 1", "stats 2", "done EOS", "READY");
   }
 
   @Test
@@ -172,6 +172,19 @@ public class FramedEngineTest {
     fake.idleMilliseconds = 60_000;
     ask();
     log.expect("failed HUNG", "RESTARTING HUNG", "READY");
+  }
+
+  @Test
+  public void aLongPromptIsGivenTimeUntilItIsRead() throws Exception {
+    becomeReady();
+    long id = ask();
+    fake.send(Frame.READING, "id", id, "prompt_tokens", 1000);
+    log.expect("reading 1000");
+    fake.idleMilliseconds = 60_000;
+    Thread.sleep(300); // many ticks
+    log.expectNothing();
+    fake.send(Frame.TEXT, "id", id, "text", "Now");
+    log.expect("text Now", "failed HUNG", "RESTARTING HUNG", "READY");
   }
 
   @Test

@@ -41,8 +41,8 @@ final class Log implements Engine.Listener, Engine.AnswerListener {
   }
 
   @Override
-  public void onReading(int promptTokens, int reusedTokens) {
-    lines.add("reading " + promptTokens + " " + reusedTokens);
+  public void onReading(int promptTokens) {
+    lines.add("reading " + promptTokens);
   }
 
   @Override

@@ -35,7 +35,7 @@ public class RealEngineTest {
     volatile TreeSnapshot tree;
 
     @Override
-    public void onReading(int promptTokens, int reusedTokens) {}
+    public void onReading(int promptTokens) {}
 
     @Override
     public void onText(String piece) {

@@ -93,9 +93,8 @@ def test_a_row_has_the_same_bits_whatever_stands_beside_it(flavour: str) -> None
     )
 
 
-@pytest.mark.parametrize("family", ["llama3", "gemma3"])
-def test_xnnpacks_linears_come_near_the_native_hosts_logits(family: str) -> None:
-    bundle = program_bundle(family, "xnnpack")
+def test_xnnpacks_linears_come_near_the_native_hosts_logits() -> None:
+    bundle = program_bundle("llama3", "xnnpack")
     apart = divergences(logits(bundle, "native"), logits(bundle, "executorch"))
     assert 0 < apart.mean() < 0.01
 

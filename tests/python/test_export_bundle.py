@@ -395,6 +395,8 @@ def test_options_that_cannot_be_are_refused(tmp_path: Path, model: Path) -> None
     output = tmp_path / "bundle"
     cases: list[tuple[dict[str, Any], str]] = [
         ({"format": "pte"}, "unknown bundle format 'pte'; known are native, onnx"),
+        ({"format": "onnx", "flavour": "pink"}, "unknown flavour 'pink'; known are fused, xnnpack"),
+        ({"flavour": "xnnpack"}, "a flavour is of a program for ExecuTorch"),
         ({"quantization": "q4"}, "unknown quantisation format 'q4'"),
         ({"context_length": 0}, "context length of 0 is not within the model's 1 to 256"),
         ({"context_length": 257}, "context length of 257 is not within the model's 1 to 256"),
@@ -453,7 +455,7 @@ def test_an_onnx_export_that_fails_leaves_nothing(
         raise SapwoodError("no graph today")
 
     monkeypatch.setattr(graph, "export_onnx", fail)
-    monkeypatch.setattr(sapwood_export.command, "_require_onnx", lambda: None)
+    monkeypatch.setattr(sapwood_export.command, "_require_packages", lambda graph: None)
     assert refusal(lambda: export(model, tmp_path / "bundle", format="onnx")) == "no graph today"
     assert neighbours(model) == before
 
@@ -465,7 +467,7 @@ def test_an_onnx_graph_becomes_part_of_the_bundle(
     monkeypatch.setattr(
         graph, "export_onnx", lambda folder, progress: (folder / "target.onnx").write_bytes(b"g")
     )
-    monkeypatch.setattr(sapwood_export.command, "_require_onnx", lambda: None)
+    monkeypatch.setattr(sapwood_export.command, "_require_packages", lambda graph: None)
     export(model, tmp_path / "bundle", format="onnx")
     manifest = verify_bundle(tmp_path / "bundle")
     assert manifest["target"]["onnx"] == "target.onnx"

@@ -586,7 +586,7 @@ def open_native_model(folder: str, *, threads: int, max_rows: int = 256, verify_
     The bundle's target on the native host. Raises SapwoodError if it cannot be used.
     """
 
-def open_draft_model(folder: str, *, target_folder: str, target: Model, threads: int, verify_checksums: bool = True) -> Model:
+def open_draft_model(folder: str, *, target_folder: str, target: Model, threads: int, own_threads: bool = False, verify_checksums: bool = True) -> Model:
     """
     A bundle that drafts for `target`, which was opened from `target_folder` and whose vocabulary it must have. On the native host; runs on the target's threads, or on as many of its own where the target keeps its to itself.
     """
@@ -633,12 +633,12 @@ def check_draft(folder: str) -> None:
     Reads and checks everything in a draft folder. Raises SapwoodError naming what is wrong.
     """
 
-def open_trained_draft(folder: str, *, target_folder: str, target: Model, threads: int, verify_checksums: bool = True) -> TrainedDraft:
+def open_trained_draft(folder: str, *, target_folder: str, target: Model, threads: int, own_threads: bool = False, verify_checksums: bool = True) -> TrainedDraft:
     """
-    A draft folder that was trained for `target`, which was opened from `target_folder`. Runs on the target's threads, or on as many of its own.
+    A draft folder that was trained for `target`, which was opened from `target_folder`. Runs on the target's threads, or on as many of its own as `threads` says.
     """
 
-def open_early_exit(target_folder: str, *, target: Model, threads: int) -> Model:
+def open_early_exit(target_folder: str, *, target: Model, threads: int, own_threads: bool = False) -> Model:
     """
     The first layers of a bundle that has an early exit, to draft for the whole.
     """
@@ -833,6 +833,23 @@ class SessionStats:
     def cost_curve(self) -> str: ...
 
     @property
+    def hidden_draft_share(self) -> float:
+        """
+        Of the time for drafting that was of use: what passed while the target verified.
+        """
+
+    @property
+    def hidden_draft_seconds(self) -> float: ...
+
+    @property
+    def missed_deadlines(self) -> int:
+        """Of a step's stages, and drafts that failed."""
+
+    @property
+    def watchdog(self) -> str:
+        """The latest of these in words; empty: there were none."""
+
+    @property
     def mean_accepted_length(self) -> float: ...
 
     @property
@@ -881,9 +898,9 @@ class Session:
     """One conversation with a model. Not thread-safe, except for cancel()."""
 
     @staticmethod
-    def create(model: Model, *, context_length: int, max_tree_nodes: int = 31, drafter: str = 'mix', measured_costs: CostGrid | None = None, learn_costs: bool = True, ngram: NgramTable | None = None, draft_model: Model | None = None, trained_draft: TrainedDraft | None = None, kv: str = 'float16', share_prefixes: bool = True, kv_slots: int = 0, cache: PrefixCache | None = None, draft_memory: DraftMemory | None = None) -> Session:
+    def create(model: Model, *, context_length: int, max_tree_nodes: int = 31, drafter: str = 'mix', measured_costs: CostGrid | None = None, learn_costs: bool = True, ngram: NgramTable | None = None, draft_model: Model | None = None, trained_draft: TrainedDraft | None = None, kv: str = 'float16', share_prefixes: bool = True, kv_slots: int = 0, cache: PrefixCache | None = None, draft_memory: DraftMemory | None = None, least_deadline: float = 1.0, draft_thread: bool = False, double_buffer: str = 'measured') -> Session:
         """
-        `drafter`: one of drafter_names(). `measured_costs`: what a pass costs here; without it the session finds out from its own steps. `ngram`: what the drafter begins with. `draft_model`: what a drafter runs that runs a model; `trained_draft`: what one runs that runs a draft. `kv`: the cache's format, float16 or int8. `share_prefixes`: what it has room for keeps earlier texts, and who begins like one computes only the rest. `kv_slots`: its room, in tokens; 0: just what the context and a step need. `cache`, `draft_memory`: those of other sessions over this model and draft.
+        `drafter`: one of drafter_names(). `measured_costs`: what a pass costs here; without it the session finds out from its own steps. `ngram`: what the drafter begins with. `draft_model`: what a drafter runs that runs a model; `trained_draft`: what one runs that runs a draft. `kv`: the cache's format, float16 or int8. `share_prefixes`: what it has room for keeps earlier texts, and who begins like one computes only the rest. `kv_slots`: its room, in tokens; 0: just what the context and a step need. `cache`, `draft_memory`: those of other sessions over this model and draft. `least_deadline`: seconds that a step's stage has at least before it counts as hanging; 0: for ever. `draft_thread`: what runs a network to draft does so on a thread of its own, beside the target; the network must have been opened with threads of its own. `double_buffer`: whether it looks ahead while the target verifies: on, off, or measured, where it is faster.
         """
 
     def start(self, prompt: Sequence[int], *, mode: str = 'dynamic', sampling: SamplingOptions = ..., max_new_tokens: int = 128, eos_token_ids: Sequence[int] = [], chain_length: int = 4, fixed_nodes: int = 15, adapt: bool = False, verifier: str = 'target_draw', length_rule: str = 'window', beta: float = 0.30000001192092896) -> None:

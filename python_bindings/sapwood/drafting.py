@@ -82,8 +82,10 @@ def open_drafting(
     target_folder: Path,
     manifest: Mapping[str, Any],
     threads: int,
+    own_threads: bool = False,
 ) -> Drafting:
-    """What guesses, by the options ``drafter`` and ``draft``.
+    """What guesses, by the options ``drafter`` and ``draft``; a network on ``threads`` of its own,
+    or on those of the target.
 
     Raises SapwoodError where what it runs is missing, left over or unfit.
     """
@@ -97,7 +99,11 @@ def open_drafting(
                 "cascade, or leave it out"
             )
         trained = _runtime.open_trained_draft(
-            str(folder), target_folder=str(target_folder), target=target, threads=threads
+            str(folder),
+            target_folder=str(target_folder),
+            target=target,
+            threads=threads,
+            own_threads=own_threads,
         )
         if name != "cascade" and name != trained.drafter:
             raise SapwoodError(
@@ -112,7 +118,11 @@ def open_drafting(
                 "leave it out"
             )
         model = _runtime.open_draft_model(
-            str(folder), target_folder=str(target_folder), target=target, threads=threads
+            str(folder),
+            target_folder=str(target_folder),
+            target=target,
+            threads=threads,
+            own_threads=own_threads,
         )
         return Drafting(name, folder, model=model)
     if name == "model":
@@ -125,7 +135,9 @@ def open_drafting(
             "Sapwood; name one as draft"
         )
     if name in ("early-exit", "cascade"):
-        exit_model = _runtime.open_early_exit(str(target_folder), target=target, threads=threads)
+        exit_model = _runtime.open_early_exit(
+            str(target_folder), target=target, threads=threads, own_threads=own_threads
+        )
         return Drafting(name, model=exit_model)
     return Drafting(name)
 

@@ -78,7 +78,8 @@ class Engine:
             target=self.model,
             target_folder=self.bundle,
             manifest=self.manifest,
-            threads=self.threads,
+            threads=self.options["draft_threads"] or self.threads,
+            own_threads=self.options["draft_threads"] > 0,
         )
         self.options["drafter"], self.options["draft"] = self.drafting.drafter, self.drafting.folder
         ngram = self.options["ngram"]
@@ -148,6 +149,8 @@ class Engine:
             kv=self.options["kv"],
             share_prefixes=not self.options["forget_texts"],
             kv_slots=self.options["kv_slots"] or 0,
+            draft_thread=self.options["draft_threads"] > 0,
+            double_buffer=self.options["double_buffer"],
         )
 
     def _read_ngram(self, path: str | os.PathLike[str]) -> _runtime.NgramTable:

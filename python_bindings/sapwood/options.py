@@ -23,6 +23,7 @@ KV_FORMATS = ("float16", "int8")
 VERIFIERS = ("target_draw", "rejection", "block", "traversal")
 LENGTH_RULES = ("window", "entropy")
 LOOKUP_DRAFTERS = ("mix", "ngram", "successor")
+DOUBLE_BUFFERS = ("measured", "on", "off")
 DRAFTERS = (*LOOKUP_DRAFTERS, "none", "model", "early-exit", "head", "parallel-heads", "cascade")
 
 
@@ -105,6 +106,25 @@ class EngineOptions(HostOptions, total=False):
             "parallel-heads, cascade), or a bundle with the same vocabulary (model, cascade). "
             "Without it: the draft that came with Sapwood, where there is one for this target.",
             command_type=Path | None,
+        ),
+    ]
+    draft_threads: Annotated[
+        int,
+        Option(
+            0,
+            "Threads of its own for a network that drafts, beside those of the target: it may then "
+            "draft ahead while the target verifies. 0: it takes turns on the target's.",
+            minimum=0,
+            maximum=64,
+        ),
+    ]
+    double_buffer: Annotated[
+        str,
+        Option(
+            "measured",
+            "With draft threads, whether they draft ahead: measured (where that turns out to be "
+            "faster), on or off. Same tokens.",
+            choices=DOUBLE_BUFFERS,
         ),
     ]
     ngram: Annotated[

@@ -23,6 +23,10 @@ class Stats:
     and the mean of a step, what was held beyond the text. ``reused_prompt_tokens`` were in the
     cache already, from this conversation or an earlier text that begins alike. ``beta`` is where
     the controller ended.
+    ``hidden_draft_share`` is the part of useful drafting that was done while the target verified
+    (with ``draft_threads``; ``draft_seconds`` is then what was waited for).
+    ``missed_deadlines`` counts stages of a step that hung or took far too long and drafts that
+    failed; ``watchdog`` is the latest of these in words, "" if there were none.
     """
 
     mode: str
@@ -50,6 +54,9 @@ class Stats:
     prompt_tokens_per_second: float
     mean_accepted_length: float
     cost_curve: str
+    hidden_draft_share: float
+    missed_deadlines: int
+    watchdog: str
     stop_reason: str
 
     @classmethod
@@ -90,6 +97,9 @@ class Stats:
             prompt_tokens_per_second=counts.prompt_tokens_per_second,
             mean_accepted_length=counts.mean_accepted_length,
             cost_curve=counts.cost_curve,
+            hidden_draft_share=counts.hidden_draft_share,
+            missed_deadlines=counts.missed_deadlines,
+            watchdog=counts.watchdog,
             stop_reason=stop_reason,
         )
 
@@ -99,7 +109,9 @@ class Stats:
     def _draft_share(self) -> str:
         if self.drafted_tokens == 0 or self.decode_seconds == 0:
             return ""
-        return f", {self.drafter} {self.draft_seconds / self.decode_seconds:.0%} of the time"
+        hidden = f", {self.hidden_draft_share:.0%} hidden" if self.hidden_draft_share > 0 else ""
+        share = self.draft_seconds / self.decode_seconds
+        return f", {self.drafter} {share:.0%} of the time{hidden}"
 
     def line(self) -> str:
         """One line for a person."""
@@ -109,4 +121,5 @@ class Stats:
             f" | {self.mode}: {self.mean_accepted_length:.2f} tokens a step, {self.steps} steps"
             f"{self._draft_share()}"
             f" | {self.host} ({self.kernels}), {self.threads} threads | {self.stop_reason}"
+            f"{' | ' + self.watchdog if self.watchdog else ''}"
         )

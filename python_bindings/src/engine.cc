@@ -24,6 +24,14 @@ Verifier verifier_or_raise(std::string_view name) {
   return *verifier;
 }
 
+DoubleBuffer double_buffer_or_raise(std::string_view name) {
+  const std::optional<DoubleBuffer> parsed = parse_double_buffer(name);
+  if (!parsed) {
+    raise_invalid("double_buffer must be measured, on or off, not \"" + std::string(name) + "\"");
+  }
+  return *parsed;
+}
+
 LengthRule length_rule_or_raise(std::string_view name) {
   const std::optional<LengthRule> rule = parse_length_rule(name);
   if (!rule) {
@@ -37,8 +45,12 @@ std::unique_ptr<Session> create_session(
     const std::optional<CostGrid>& measured_costs, bool learn_costs, const NgramTable* ngram,
     std::shared_ptr<Model> draft_model, std::shared_ptr<const TrainedDraft> trained_draft,
     std::string_view kv, bool share_prefixes, int kv_slots, std::shared_ptr<PrefixCache> cache,
-    std::shared_ptr<DraftMemory> draft_memory) {
+    std::shared_ptr<DraftMemory> draft_memory, double least_deadline, bool draft_thread,
+    std::string_view double_buffer) {
   SessionOptions options;
+  options.draft_thread = draft_thread;
+  options.double_buffer = double_buffer_or_raise(double_buffer);
+  options.watchdog.least_seconds = least_deadline;
   options.kv = kv_format_or_raise(kv);
   options.share_prefixes = share_prefixes;
   options.kv_slots = kv_slots;
@@ -116,6 +128,14 @@ void bind_engine(nb::module_& module) {
       .def_ro("draft_seconds", &SessionStats::draft_seconds)
       .def_prop_ro("cost_curve",
                    [](const SessionStats& self) { return self.tuned_costs ? "tuned" : "learned"; })
+      .def_prop_ro("hidden_draft_share", &SessionStats::hidden_draft_share,
+                   "Of the time for drafting that was of use: what passed while the target "
+                   "verified.")
+      .def_ro("hidden_draft_seconds", &SessionStats::hidden_draft_seconds)
+      .def_ro("missed_deadlines", &SessionStats::missed_deadlines,
+              "Of a step's stages, and drafts that failed.")
+      .def_ro("watchdog", &SessionStats::watchdog,
+              "The latest of these in words; empty: there were none.")
       .def_prop_ro("mean_accepted_length", &SessionStats::mean_accepted_length)
       .def_prop_ro("mean_draft_slots", &SessionStats::mean_draft_slots,
                    "Held beyond the text, a step.")
@@ -146,13 +166,21 @@ void bind_engine(nb::module_& module) {
           nb::arg("trained_draft") = nb::none(), nb::arg("kv") = "float16",
           nb::arg("share_prefixes") = true, nb::arg("kv_slots") = 0, nb::arg("cache") = nb::none(),
           nb::arg("draft_memory") = nb::none(),
+          nb::arg("least_deadline") = WatchdogOptions().least_seconds,
+          nb::arg("draft_thread") = false, nb::arg("double_buffer") = "measured",
           "`drafter`: one of drafter_names(). `measured_costs`: what a pass costs here; "
           "without it the session finds out from its own steps. `ngram`: what the drafter begins "
           "with. `draft_model`: what a drafter runs that runs a model; `trained_draft`: what one "
           "runs that runs a draft. `kv`: the cache's format, float16 or int8. `share_prefixes`: "
           "what it has room for keeps earlier texts, and who begins like one computes only the "
           "rest. `kv_slots`: its room, in tokens; 0: just what the context and a step need. "
-          "`cache`, `draft_memory`: those of other sessions over this model and draft.")
+          "`cache`, `draft_memory`: those of other sessions over this model and draft. "
+          "`least_deadline`: seconds that a step's stage has at least before it counts as hanging; "
+          "0: for ever. `draft_thread`: what runs a network to draft does so on a thread of its "
+          "own, beside the target; the network must have been opened with threads of its own. "
+          "`double_buffer`: whether it looks ahead while the target verifies: on, off, or "
+          "measured, "
+          "where it is faster.")
       .def("start", &start_session, nb::arg("prompt"), nb::kw_only(), nb::arg("mode") = "dynamic",
            nb::arg("sampling") = SamplingOptions(), nb::arg("max_new_tokens") = 128,
            nb::arg("eos_token_ids") = std::vector<int32_t>(), nb::arg("chain_length") = 4,

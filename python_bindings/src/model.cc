@@ -55,31 +55,33 @@ std::shared_ptr<Model> open_executorch(const std::string& folder, int threads, i
 }
 
 // Runs on the target's threads, where those are to be had: the two never run at the same time.
-NativeOptions taking_turns_with(const Model& target, int threads) {
+// With threads of its own it may run while the target does.
+NativeOptions beside(const Model& target, int threads, bool own_threads) {
   if (threads < 1) raise_invalid("threads must be at least 1");
-  return {.threads = threads, .team = target.team()};
+  return {.threads = threads, .team = own_threads ? nullptr : target.team()};
 }
 
 std::shared_ptr<Model> open_draft(const std::string& folder, const std::string& target_folder,
-                                  const Model& target, int threads, bool verify_checksums) {
-  const NativeOptions options = taking_turns_with(target, threads);
+                                  const Model& target, int threads, bool own_threads,
+                                  bool verify_checksums) {
+  const NativeOptions options = beside(target, threads, own_threads);
   nb::gil_scoped_release unlocked;
   return value_or_raise(open_draft_model(*open_bundle(target_folder, false),
                                          open_bundle(folder, verify_checksums), options));
 }
 
 std::shared_ptr<Model> open_first_layers(const std::string& target_folder, const Model& target,
-                                         int threads) {
-  const NativeOptions options = taking_turns_with(target, threads);
+                                         int threads, bool own_threads) {
+  const NativeOptions options = beside(target, threads, own_threads);
   nb::gil_scoped_release unlocked;
   return value_or_raise(open_early_exit(open_bundle(target_folder, false), options));
 }
 
 std::shared_ptr<const TrainedDraft> open_trained(const std::string& folder,
                                                  const std::string& target_folder,
-                                                 const Model& target, int threads,
+                                                 const Model& target, int threads, bool own_threads,
                                                  bool verify_checksums) {
-  const NativeOptions options = taking_turns_with(target, threads);
+  const NativeOptions options = beside(target, threads, own_threads);
   nb::gil_scoped_release unlocked;
   return value_or_raise(open_trained_draft(folder, open_bundle(target_folder, false),
                                            {.verify_checksums = verify_checksums}, options));
@@ -207,7 +209,7 @@ void bind_model(nb::module_& module) {
              "The bundle's target on the native host. Raises SapwoodError if it cannot be used.");
   module.def("open_draft_model", &open_draft, nb::arg("folder"), nb::kw_only(),
              nb::arg("target_folder"), nb::arg("target"), nb::arg("threads"),
-             nb::arg("verify_checksums") = true,
+             nb::arg("own_threads") = false, nb::arg("verify_checksums") = true,
              "A bundle that drafts for `target`, which was opened from `target_folder` and whose "
              "vocabulary it must have. On the native host; runs on the target's threads, or on as "
              "many of its own where the target keeps its to itself.");
@@ -263,11 +265,11 @@ void bind_model(nb::module_& module) {
              "wrong.");
   module.def("open_trained_draft", &open_trained, nb::arg("folder"), nb::kw_only(),
              nb::arg("target_folder"), nb::arg("target"), nb::arg("threads"),
-             nb::arg("verify_checksums") = true,
+             nb::arg("own_threads") = false, nb::arg("verify_checksums") = true,
              "A draft folder that was trained for `target`, which was opened from `target_folder`. "
-             "Runs on the target's threads, or on as many of its own.");
+             "Runs on the target's threads, or on as many of its own as `threads` says.");
   module.def("open_early_exit", &open_first_layers, nb::arg("target_folder"), nb::kw_only(),
-             nb::arg("target"), nb::arg("threads"),
+             nb::arg("target"), nb::arg("threads"), nb::arg("own_threads") = false,
              "The first layers of a bundle that has an early exit, to draft for the whole.");
   module.def(
       "built_with_onnxruntime", [] { return kWithOnnxRuntime; },

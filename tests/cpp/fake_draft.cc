@@ -55,6 +55,11 @@ class FakeNetwork final : public DraftNetwork {
     return static_cast<float>(of_node_[node + 1] % 100) / 99.f;
   }
 
+  void move_node(int from, int to) override {
+    of_node_[to + 1] = of_node_[from + 1];
+    root_moved_ = root_moved_ || to == DraftTree::kRoot;
+  }
+
   Status forward(const DraftPass& pass, KvStore* kv, std::span<float> logits) override {
     ++counts_->passes;
     counts_->text_rows += pass.text_rows;
@@ -70,17 +75,18 @@ class FakeNetwork final : public DraftNetwork {
                 FakeModel::hidden_state(before, kLayers[i]));
       }
       of_slot[batch.slots[row]] = FakeModel::of_row(before, batch.tokens[row]);
-      of_node_[0] = of_slot[batch.slots[row]];
+      // A pass that only reads says nothing of the text's end.
+      if (!batch.output_rows.empty()) of_node_[0] = of_slot[batch.slots[row]];
     }
     for (int node = pass.first_node; node < pass.nodes.size(); ++node) {
       const int row = pass.text_rows + node - pass.first_node;
       const int parent = pass.nodes.parent(node);
-      require(parent < pass.first_node && (parent != DraftTree::kRoot || pass.text_rows == 0));
-      const uint64_t before = of_node_[parent + 1];
-      require(before == of_slot[before_of(batch, row)]);
-      of_slot[batch.slots[row]] = FakeModel::of_row(before, batch.tokens[row]);
-      of_node_[node + 1] = of_slot[batch.slots[row]];
+      require(parent < pass.first_node &&
+              (parent != DraftTree::kRoot || pass.text_rows == 0 || root_moved_));
+      // Whether the slots on its path hold this very sequence is seen by the model below.
+      of_node_[node + 1] = FakeModel::of_row(of_node_[parent + 1], batch.tokens[row]);
     }
+    root_moved_ = root_moved_ && (pass.text_rows == 0 || batch.output_rows.empty());
     const size_t outputs = batch.output_rows.size();
     const size_t vocabulary = static_cast<size_t>(options_.vocabulary);
     const int damaged = model_.damaged_slots;
@@ -109,6 +115,7 @@ class FakeNetwork final : public DraftNetwork {
   FakeModel model_;
   std::vector<int32_t> ids_;
   std::vector<uint64_t> of_node_;  // by node + 1, as FakeDraft::Slots
+  bool root_moved_ = false;        // the text's end is a node that was looked beyond
   std::vector<float> logits_;
 };
 

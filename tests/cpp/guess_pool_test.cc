@@ -47,6 +47,47 @@ TEST(GuessPool, TheBestTreeOfEverySizeHasTheLikeliestGuessesAndTheirParents) {
   }
 }
 
+TEST(GuessPool, WhereTheTextGoesOnToAGuessWhatIsBelowItStays) {
+  std::mt19937 random(5);
+  for (int round = 0; round < 200; ++round) {
+    GuessPool pool;
+    fill(pool, random, 2 + static_cast<int>(random() % 80));
+    std::vector<int16_t> nodes(static_cast<size_t>(pool.size()));
+    for (int g = 0; g < pool.size(); ++g) {
+      pool.at(g).node = static_cast<int16_t>(g);  // of a cache that numbers as the pool does
+      nodes[static_cast<size_t>(g)] = static_cast<int16_t>(1000 + g);
+      pool.at(g).log_q = static_cast<float>(-g);
+    }
+    const GuessPool old = pool;
+    const int root = static_cast<int>(random() % static_cast<size_t>(pool.size()));
+    pool.make_root(root, nodes);
+    EXPECT_EQ(pool.at(GuessPool::kRoot).node, DraftTree::kRoot);
+    int kept = 0;
+    for (int g = 0; g < old.size(); ++g) {
+      // The path of tokens below the new root, if it lies there.
+      std::vector<int32_t> path;
+      int above = g;
+      for (; above >= 0 && above != root; above = old.at(above).parent) {
+        path.insert(path.begin(), old.at(above).token);
+      }
+      if (above != root || path.empty()) continue;
+      ++kept;
+      int found = GuessPool::kRoot;
+      double reached = 1;
+      for (const int32_t token : path) {
+        found = pool.find_child(found, token);
+        ASSERT_NE(found, GuessPool::kNone);
+        reached *= static_cast<double>(pool.at(found).acceptance);
+      }
+      EXPECT_EQ(pool.at(found).depth, static_cast<int>(path.size()));
+      EXPECT_EQ(pool.at(found).node, 1000 + g);
+      EXPECT_EQ(pool.at(found).log_q, static_cast<float>(-g));
+      EXPECT_NEAR(pool.at(found).path_acceptance, reached, 1e-5);
+    }
+    EXPECT_EQ(pool.size(), kept);
+  }
+}
+
 TEST(GuessPool, ChildrenAreFoundByTokenAndByRank) {
   GuessPool pool;
   EXPECT_EQ(pool.child(GuessPool::kRoot, 0), GuessPool::kNone);

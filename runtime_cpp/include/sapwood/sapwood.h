@@ -159,6 +159,13 @@ typedef struct sapwood_session_options {
                            * the answer is the same. 0: nothing outlives the next start */
   int32_t kv_slots; /* of the KV cache, one a token: how much is kept; 0 (default): just what the
                      * context and a step's guesses need */
+  double least_deadline; /* in seconds, default 1: no stage of a step is given less before it counts
+                          * as hanging (see sapwood_stats.watchdog); 0: there are no deadlines */
+  int32_t draft_threads; /* 0 (default): what drafts runs on the engine's threads, by turns; above:
+                          * a network that drafts runs on so many of its own, may look ahead while
+                          * the engine's verify, and is left behind if it hangs */
+  const char* double_buffer; /* whether it does look ahead: "measured" (NULL, default: where that
+                              * turns out to be faster), "on" or "off"; same tokens */
 } sapwood_session_options;
 SAPWOOD_API void sapwood_session_options_init(sapwood_session_options* options);
 
@@ -229,13 +236,19 @@ typedef struct sapwood_stats {
   double mean_accepted_length; /* emitted tokens a step */
   double tokens_per_second;
   double prompt_tokens_per_second;
-  int32_t verifier;         /* a sapwood_verifier */
-  int32_t peak_draft_slots; /* the most KV slots that a step held beyond the text */
-  double mean_draft_slots;  /* of a step */
-  double beta;              /* where the controller is by now */
-  int64_t soft_fallbacks;   /* steps that drafted a chain because the one before failed */
-  int64_t hard_fallbacks;   /* cool-downs without drafting */
-  int32_t tuned_costs;      /* 1: the budget began with measured_costs */
+  int32_t verifier;          /* a sapwood_verifier */
+  int32_t peak_draft_slots;  /* the most KV slots that a step held beyond the text */
+  double mean_draft_slots;   /* of a step */
+  double beta;               /* where the controller is by now */
+  int64_t soft_fallbacks;    /* steps that drafted a chain because the one before failed */
+  int64_t hard_fallbacks;    /* cool-downs without drafting */
+  int32_t tuned_costs;       /* 1: the budget began with measured_costs */
+  int64_t missed_deadlines;  /* of a step's stages, and drafts that failed: the text is right, but
+                              * less is drafted, for a while or from then on */
+  double hidden_draft_share; /* of the time for drafting that was of use, with draft_threads: what
+                              * passed while the target verified */
+  const char* watchdog; /* the latest of these in words, one line; "": none. Valid until the next
+                         * call on the session */
 } sapwood_stats;
 SAPWOOD_API void sapwood_stats_init(sapwood_stats* stats);
 

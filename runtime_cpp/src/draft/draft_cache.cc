@@ -135,6 +135,46 @@ void DraftCache::append(std::span<const int32_t> tokens) {
   begin_tree();
 }
 
+void DraftCache::append_keeping(std::span<const int32_t> tokens, int node,
+                                std::span<int16_t> renumbered) {
+  share_much();
+  KvStore& kv = cache_->kv();
+  const int first_slot = rows();
+  const int appended = static_cast<int>(tokens.size());
+  std::array<int, DraftTree::kCapacity> path;
+  nodes_.path(node, path);
+  if (!network_->reads_hidden_states()) {
+    for (int i = 0; i < appended; ++i) {
+      kv.copy_slot(row_slots()[first_slot + path[i]], row_slots()[first_slot + i]);
+    }
+    read_ += appended;
+  }
+  network_->move_node(node, DraftTree::kRoot);
+  kept_.clear();
+  std::fill(renumbered.begin(), renumbered.begin() + std::min(node + 1, nodes_.size()),
+            static_cast<int16_t>(DraftTree::kNone));
+  // The path lies before the nodes below it, so none of these moves up, and copying in order
+  // overwrites nothing that is still needed.
+  for (int old = node + 1; old < nodes_.size(); ++old) {
+    const int parent = nodes_.parent(old);
+    const int above = parent == node               ? DraftTree::kRoot
+                      : parent == DraftTree::kRoot ? DraftTree::kNone
+                                                   : renumbered[parent];
+    renumbered[old] = DraftTree::kNone;
+    if (above == DraftTree::kNone) continue;
+    const int kept = kept_.add(above, nodes_.token(old), 0.f, 0.f, 0.f);
+    renumbered[old] = static_cast<int16_t>(kept);
+    kv.copy_slot(row_slots()[first_slot + old], row_slots()[first_slot + appended + kept]);
+    network_->move_node(old, kept);
+  }
+  text_.insert(text_.end(), tokens.begin(), tokens.end());
+  network_->extend_text(tokens);
+  reserved_ = reserve();
+  nodes_ = kept_;
+  first_ = looked_ = nodes_.size();
+  root_kept_ = true;
+}
+
 int DraftCache::states_taken() const {
   if (!network_->reads_hidden_states()) return static_cast<int>(text_.size());
   const bool joined = first_state_ <= read_ && read_ <= first_state_ + state_rows_;
@@ -173,6 +213,7 @@ std::span<const float> DraftCache::states_of(int row, int count) const {
 
 void DraftCache::begin_tree() {
   nodes_.clear();
+  root_kept_ = false;
   first_ = looked_ = 0;
   read_ = std::min(read_, std::max(rows() - 1, 0));
 }
@@ -184,7 +225,7 @@ int DraftCache::depth_left() const {
 
 bool DraftCache::may_add(int parent) const {
   if (!network_->reads_hidden_states()) return true;
-  return parent == DraftTree::kRoot ? unread() == 0 : parent < looked_;
+  return parent == DraftTree::kRoot ? root_kept_ || unread() == 0 : parent < looked_;
 }
 
 int DraftCache::add(int parent, int32_t token) {

@@ -48,6 +48,15 @@ class DraftCache {
   // The text goes on; nodes on its way are kept as part of it. No pass, no allocation.
   void append(std::span<const int32_t> tokens);
 
+  // The same, where the tokens lead to `node`, which was looked beyond: nodes below it stay, and
+  // may be looked beyond further, until begin_tree(). Their new numbers go to `renumbered`
+  // [nodes().size()], DraftTree::kNone for all others. Where the target's hidden states are read,
+  // the tokens are read again with them, by the next pass, and what was kept goes on from the
+  // network's own.
+  void append_keeping(std::span<const int32_t> tokens, int node, std::span<int16_t> renumbered);
+  // A network without a cache has nothing to keep.
+  bool can_keep() const { return cache_ != nullptr && reserved_; }
+
   std::span<const int32_t> text() const { return text_; }
 
   // Positions of the text, from the first on, whose hidden states are not needed again; the text's
@@ -115,6 +124,8 @@ class DraftCache {
   int read_ = 0;   // rows of the text in the cache
   int limit_ = 0;  // positions of the text there is room for
   DraftTree nodes_;
+  DraftTree kept_;                   // scratch of append_keeping()
+  bool root_kept_ = false;           // the root's state is that of a node it was
   int looked_ = 0;                   // nodes whose pass has been run
   int first_ = 0;                    // of the latest pass
   int root_rows_ = 0;                // of the latest pass's logits, in front of the nodes': 0 or 1

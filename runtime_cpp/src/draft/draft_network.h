@@ -66,6 +66,10 @@ class DraftNetwork {
     return std::nullopt;
   }
 
+  // The node `from`, which was looked beyond, is now `to`, a lower one or DraftTree::kRoot: for a
+  // network that keeps something of its nodes.
+  virtual void move_node(int from, int to) { static_cast<void>(from), static_cast<void>(to); }
+
   bool reads_hidden_states() const { return !hidden_layers().empty(); }
 };
 

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "base/status.h"
+#include "sync/timeline.h"
 #include "tree/budget.h"
 #include "tree/chance.h"
 #include "tree/draft_tree.h"
@@ -63,6 +64,10 @@ struct DraftRequest {
   // Of the answer: logits of a draft go through the same transform as the target's. The seed is 0
   // here; who draws a draft asks Chance.
   SamplingOptions sampling = {};
+  // When the tree is to be handed over as far as it has grown: a drafter whose passes cost
+  // something looks at the clock between them.
+  Deadline deadline = kNoDeadline;
+  bool out_of_time() const { return is_past(deadline); }
 };
 
 // What a verify pass found out, accepted or not: the target's logits after the root and every node.
@@ -114,6 +119,18 @@ class Drafter {
 
   // Grows `tree` (empty on entry) beyond the text, choosing tokens by rank.
   virtual Status propose(const DraftRequest& request, DraftTree& tree) = 0;
+
+  // After propose(), while the target verifies its tree: does a piece of work, one pass at most,
+  // towards the tree that will be asked for next, by what is likeliest to come of this one. False,
+  // and nothing done: there is no more that would help. Nothing need come of it: if follow() then
+  // brings something else, it is forgotten. Must not allocate.
+  virtual bool look_ahead(const DraftRequest& request) {
+    static_cast<void>(request);
+    return false;
+  }
+  // Of the latest propose(): what the passes that look_ahead() had done for its tree would have
+  // cost it.
+  virtual double saved_milliseconds() const { return 0; }
 
   // Draws `tree` from laws that are left in `proposals` (both empty on entry), where traits() says
   // gives_proposals; for the verifiers of sampled trees. Each child comes from Proposals::draw of

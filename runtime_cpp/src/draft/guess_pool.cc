@@ -51,6 +51,29 @@ double GuessPool::children_acceptance(int parent) const {
   return sum;
 }
 
+void GuessPool::make_root(int guess, std::span<const int16_t> nodes) {
+  const int before = size_;
+  clear();
+  at(kRoot).node = DraftTree::kRoot;
+  // Guesses are numbered after their parents, so a kept one never moves up.
+  for (int old = guess + 1; old < before; ++old) {
+    const Guess moving = at(old);
+    const int parent = moving.parent == guess  ? kRoot
+                       : moving.parent < guess ? kNone
+                                               : placed_[moving.parent];
+    placed_[old] = kNone;
+    if (parent == kNone) continue;
+    const int kept = add(parent, moving.token, moving.acceptance);
+    placed_[old] = static_cast<int16_t>(kept);
+    Guess& g = at(kept);
+    g.node = moving.node < 0 ? moving.node : nodes[moving.node];
+    g.of_class = moving.of_class;
+    g.probability = moving.probability;
+    g.log_q = moving.log_q;
+    g.log_q_kept = moving.log_q_kept;
+  }
+}
+
 void GuessPool::refresh() {
   for (int guess = 0; guess < size_; ++guess) {
     at(guess).path_acceptance = at(at(guess).parent).path_acceptance * at(guess).acceptance;

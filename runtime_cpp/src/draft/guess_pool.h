@@ -51,6 +51,10 @@ class GuessPool {
   int child(int parent, int rank) const;  // by the order they were added; kNone beyond the last
   double children_acceptance(int parent) const;
 
+  // The text went on to this guess, which was looked beyond: what is below it stays, numbered anew.
+  // nodes: what the numbers in the drafter's cache have become.
+  void make_root(int guess, std::span<const int16_t> nodes);
+
   // Acceptances have been changed: path acceptances follow.
   void refresh();
 

@@ -38,6 +38,11 @@ Status HeadNetwork::forward(const DraftPass& pass, KvStore* kv, std::span<float>
   return Status::okay();
 }
 
+void HeadNetwork::move_node(int from, int to) {
+  const std::span<const float> state = state_of(from);
+  std::copy(state.begin(), state.end(), state_of(to).begin());
+}
+
 std::optional<float> HeadNetwork::uncertainty(int node) {
   return head_->uncertainty(state_of(node));
 }

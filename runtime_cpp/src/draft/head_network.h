@@ -30,6 +30,7 @@ class HeadNetwork final : public DraftNetwork {
   }
   Status forward(const DraftPass& pass, KvStore* kv, std::span<float> logits) override;
   std::optional<float> uncertainty(int node) override;
+  void move_node(int from, int to) override;
 
  private:
   std::span<float> state_of(int node);

@@ -51,6 +51,7 @@ void ModelDrafter::foresee(const TargetDraws& draws) {
 
 Status ModelDrafter::start(std::span<const int32_t> tokens, int max_tokens) {
   pool_.clear();
+  kept_ = looked_ahead_ = false;
   position_ = 0;
   if (first_ != nullptr) SAPWOOD_TRY(first_->start(tokens, max_tokens));
   history_.reserve(max_tokens);
@@ -60,7 +61,11 @@ Status ModelDrafter::start(std::span<const int32_t> tokens, int max_tokens) {
 void ModelDrafter::follow(std::span<const int32_t> tokens) {
   int guess = GuessPool::kRoot;
   for (const int32_t token : tokens) {
-    if (guess == GuessPool::kNone || pool_.at(guess).node == GuessPool::kNone) break;
+    if (guess == GuessPool::kNone) break;
+    if (pool_.at(guess).node == GuessPool::kNone) {
+      guess = GuessPool::kNone;
+      break;
+    }
     // All that were weighed count, also those that did not get into the tree.
     for (int c = pool_.at(guess).first_child; c != GuessPool::kNone; c = pool_.at(c).next_sibling) {
       const GuessPool::Guess& child = pool_.at(c);
@@ -70,9 +75,16 @@ void ModelDrafter::follow(std::span<const int32_t> tokens) {
     }
     guess = pool_.find_child(guess, token);
   }
-  pool_.clear();
   position_ += tokens.size();
-  cache_.append(tokens);
+  kept_ = looked_ahead_ && guess >= 0 && pool_.at(guess).node >= 0;
+  looked_ahead_ = false;
+  if (kept_) {
+    cache_.append_keeping(tokens, pool_.at(guess).node, renumbered_);
+    pool_.make_root(guess, renumbered_);
+  } else {
+    pool_.clear();
+    cache_.append(tokens);
+  }
   if (first_ != nullptr) first_->follow(tokens);
 }
 
@@ -93,19 +105,21 @@ void ModelDrafter::observe(const VerifiedRows& rows) {
 
 Status ModelDrafter::propose(const DraftRequest& request, DraftTree& tree) {
   const int max_nodes = std::min(request.max_nodes, DraftTree::kCapacity);
+  saved_ms_ = 0;
+  looked_ahead_ = false;
   if (max_nodes < 1 || request.max_depth < 1) return Status::okay();
-  pool_.clear();
-  cache_.begin_tree();
+  const bool kept = std::exchange(kept_, false) && request.growth == Growth::kBudgeted;
+  if (!kept) {
+    pool_.clear();
+    cache_.begin_tree();
+  }
+  kept_nodes_ = kept ? cache_.nodes().size() : DraftTree::kRoot;
   if (first_ != nullptr) {
     SAPWOOD_TRY(first_->propose(request, tree));
     if (request.growth != Growth::kBudgeted) {
       if (is_confident(tree)) return Status::okay();
     } else {
-      for (int v = 0; v < tree.size(); ++v) {
-        const int guess = pool_.add(tree.parent(v), tree.token(v), tree.acceptance(v));
-        pool_.at(guess).log_q = tree.log_q(v);
-        pool_.at(guess).log_q_kept = tree.log_q_kept(v);
-      }
+      add_first(tree, kept);
     }
     tree.clear();
   }
@@ -118,6 +132,44 @@ Status ModelDrafter::propose(const DraftRequest& request, DraftTree& tree) {
       return request.cost == nullptr ? Status::okay() : grow_budgeted(request, max_nodes, tree);
   }
   return Status::okay();
+}
+
+// What was found ahead may hold some of it already: it is then worth what the more hopeful says.
+void ModelDrafter::add_first(const DraftTree& tree, bool kept) {
+  std::array<int, DraftTree::kCapacity> guess_of;
+  const auto parent_of = [&](int v) {
+    return tree.parent(v) == DraftTree::kRoot ? int{GuessPool::kRoot} : guess_of[tree.parent(v)];
+  };
+  for (int v = 0; v < tree.size(); ++v) {
+    const int parent = parent_of(v);
+    guess_of[v] = GuessPool::kNone;
+    if (parent == GuessPool::kNone) continue;
+    if (kept) guess_of[v] = pool_.find_child(parent, tree.token(v));
+    if (guess_of[v] != GuessPool::kNone) {
+      GuessPool::Guess& known = pool_.at(guess_of[v]);
+      known.acceptance = std::max(known.acceptance, tree.acceptance(v));
+      continue;
+    }
+    guess_of[v] = pool_.add(parent, tree.token(v), tree.acceptance(v));
+    if (guess_of[v] == GuessPool::kNone) continue;
+    GuessPool::Guess& added = pool_.at(guess_of[v]);
+    added.log_q = tree.log_q(v);
+    added.log_q_kept = tree.log_q_kept(v);
+    added.of_class = kUnnamed;
+    added.probability = added.acceptance;
+  }
+  if (!kept) return;
+  for (int v = 0; v < tree.size(); ++v) {
+    const int parent = parent_of(v);
+    if (parent == GuessPool::kNone) continue;
+    const double all = pool_.children_acceptance(parent);
+    if (all <= kMostTogether) continue;
+    for (int c = pool_.at(parent).first_child; c != GuessPool::kNone;
+         c = pool_.at(c).next_sibling) {
+      pool_.at(c).acceptance *= static_cast<float>(kMostTogether / all);
+    }
+  }
+  pool_.refresh();
 }
 
 // One of the root's children is as likely to come as not.
@@ -134,7 +186,7 @@ Status ModelDrafter::grow_chain(const DraftRequest& request, int max_nodes, Draf
   const auto ranked = [&](int guess) { return expand(guess, request); };
   int guess = GuessPool::kRoot;
   int length = max_nodes;
-  while (tree.size() < length && may_look_beyond(guess, request)) {
+  while (tree.size() < length && may_look_beyond(guess, request) && !request.out_of_time()) {
     level_.assign(1, static_cast<int16_t>(guess));
     SAPWOOD_TRY(look_beyond_level(ranked, nullptr));
     if (request.length_by_entropy && tree.empty()) {
@@ -158,7 +210,7 @@ Status ModelDrafter::grow_shape(const DraftRequest& request, int max_nodes, Draf
   const auto guess_of = [&](int16_t node) {
     return node == DraftTree::kRoot ? int16_t{GuessPool::kRoot} : placed[node];
   };
-  for (;;) {
+  while (!request.out_of_time()) {
     level_.clear();
     for (const TreeShape::Node& node : nodes) {
       const int16_t parent = guess_of(node.parent);
@@ -198,6 +250,7 @@ Status ModelDrafter::grow_budgeted(const DraftRequest& request, int max_nodes, D
     }
     if (level_.empty()) {
       if (looked) remember(probing, budget.best_ratio() > ratio_without);
+      count_saved(selected);
       pool_.build(selected, tree);
       return Status::okay();
     }

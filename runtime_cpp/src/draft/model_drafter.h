@@ -8,6 +8,10 @@
 // section 5, with a pass's measured cost as C_d. In the end the best tree that the pool and the
 // budget allow is handed over.
 //
+// Looking ahead, it goes on: what is likeliest to lie on the text's way is looked beyond first, be
+// it in the tree or not. When the text has then come to a guess that was looked beyond, what was
+// found below it is where the next tree begins.
+//
 // With a `first` drafter (a cascade) its tree is in the pool before any pass, and the model is
 // asked only where that leaves enough to be gained. A guess of both counts as one, and is worth
 // what agreement has been worth.
@@ -74,6 +78,9 @@ class ModelDrafter final : public Drafter {
   Status propose_sampled(const DraftRequest& request, Chance& chance, DraftTree& tree,
                          Proposals& proposals) override;
 
+  bool look_ahead(const DraftRequest& request) override;
+  double saved_milliseconds() const override { return saved_ms_; }
+
   const CostCurve& cost_curve() const { return options_.cost; }
   int64_t passes() const { return passes_; }  // so far
 
@@ -98,6 +105,8 @@ class ModelDrafter final : public Drafter {
   Status grow_budgeted(const DraftRequest& request, int max_nodes, DraftTree& tree);
 
   bool is_confident(const DraftTree& tree) const;
+  void add_first(const DraftTree& tree, bool kept);  // the first drafter's, to the pool
+  void count_saved(std::span<const int16_t> selected);
   bool may_look_beyond(int guess, const DraftRequest& request) const;
   void choose_level(const DraftRequest& request, const Budget& budget,
                     std::span<const int16_t> selected, double spent_ms, int max_nodes);
@@ -153,6 +162,12 @@ class ModelDrafter final : public Drafter {
   std::vector<int16_t> level_;           // what the next pass looks beyond, kRoot included
   std::array<Yield, kDepths> yields_{};  // by depth of the guess that was looked beyond
   float latest_entropy_ = 0;             // nats, of the law that was expanded last
+  bool looked_ahead_ = false;            // since the latest propose()
+  bool kept_ = false;                    // the pool is what was found ahead, below the text's end
+  bool weighs_passes_ = true;            // not those of look_ahead(), which run beside the target's
+  int kept_nodes_ = 0;                   // of the cache, that this tree began with
+  double saved_ms_ = 0;
+  std::array<int16_t, DraftTree::kCapacity> renumbered_{};
   int64_t passes_ = 0;
   int idle_steps_ = 0;  // in which no pass was expected to pay
   int patience_ = 1;    // such steps before one is run all the same

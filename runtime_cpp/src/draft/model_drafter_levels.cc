@@ -22,7 +22,9 @@ constexpr int kUnreadCounted = 8;
 
 // No pass is expected to pay. Now and then the root is looked beyond all the same.
 bool ModelDrafter::probe_now(const DraftRequest& request) {
-  if (++idle_steps_ < patience_ || !may_look_beyond(GuessPool::kRoot, request)) return false;
+  if (++idle_steps_ < patience_ || request.out_of_time() ||
+      !may_look_beyond(GuessPool::kRoot, request))
+    return false;
   level_.assign(1, int16_t{GuessPool::kRoot});
   return true;
 }
@@ -57,9 +59,10 @@ double ModelDrafter::yield_at(int depth) const {
 void ModelDrafter::choose_level(const DraftRequest& request, const Budget& budget,
                                 std::span<const int16_t> selected, double spent_ms, int max_nodes) {
   level_.clear();
+  if (request.out_of_time()) return;
   const int nodes = static_cast<int>(selected.size());
   const bool first = pool_.at(GuessPool::kRoot).node == GuessPool::kNone;
-  const int unread = first ? std::min(cache_.unread(), kUnreadCounted) - 1 : 0;
+  const int unread = std::min(cache_.unread(), kUnreadCounted) - (first ? 1 : 0);
   double expected = 1;
   for (const int16_t guess : selected) expected += pool_.at(guess).path_acceptance;
   const double so_far = request.overhead_ms + spent_ms;
@@ -104,7 +107,7 @@ Status ModelDrafter::pass_over_level() {
 
 double ModelDrafter::count_cost(int unread, double milliseconds) {
   const int rows = static_cast<int>(level_.size());
-  if (options_.learn_costs && unread <= 1) {
+  if (options_.learn_costs && weighs_passes_ && unread <= 1) {
     options_.cost.observe(rows, milliseconds);
     traits_.pass_milliseconds = options_.cost.milliseconds(1);
   }
@@ -112,6 +115,7 @@ double ModelDrafter::count_cost(int unread, double milliseconds) {
 }
 
 void ModelDrafter::learn_yield(int depth, double brought) {
+  if (!weighs_passes_) return;
   Yield& yield = yields_[std::min(depth, kDepths - 1)];
   if (yield.looks >= kYieldMemory) {
     yield.brought /= 2;

@@ -38,6 +38,7 @@ Status ModelDrafter::propose_sampled(const DraftRequest& request, Chance& chance
   if (drawing.max_nodes < 1 || request.max_depth < 1) return Status::okay();
   if (request.growth == Growth::kShape && request.shape == nullptr) return Status::okay();
   if (request.growth == Growth::kBudgeted && request.cost == nullptr) return Status::okay();
+  kept_ = looked_ahead_ = false;
   pool_.clear();
   cache_.begin_tree();
   if (first_ != nullptr) {
@@ -71,7 +72,7 @@ Status ModelDrafter::propose_sampled(const DraftRequest& request, Chance& chance
 void ModelDrafter::choose_next(Drawing& drawing) {
   const DraftRequest& request = drawing.request;
   level_.clear();
-  if (!drawing.may_grow()) return;
+  if (!drawing.may_grow() || request.out_of_time()) return;
   if (request.growth == Growth::kBudgeted) {
     Budget budget(*request.cost, request.overhead_ms + drawing.spent_ms, drawing.max_nodes);
     for (int v = 0; v < pool_.size(); ++v) budget.add(pool_.at(v).path_acceptance);

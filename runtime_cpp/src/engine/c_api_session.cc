@@ -19,7 +19,7 @@ namespace {
 
 // What a drafter of this name runs, into draft->model or draft->trained.
 Status open_draft(const sapwood_engine& engine, const std::string& drafter, const char* path,
-                  sapwood_engine::Draft* draft) {
+                  int own_threads, sapwood_engine::Draft* draft) {
   const auto keep = [&](Result<std::unique_ptr<Model>> opened) {
     if (opened.ok()) draft->model = std::move(opened).value();
     return opened.status();
@@ -27,6 +27,10 @@ Status open_draft(const sapwood_engine& engine, const std::string& drafter, cons
   NativeOptions options;
   options.threads = engine.threads;
   options.team = engine.model->team();
+  if (own_threads > 0) {
+    options.threads = own_threads;
+    options.team = nullptr;
+  }
   if (path != nullptr && is_draft_folder(path)) {
     Result<std::shared_ptr<const TrainedDraft>> opened =
         open_trained_draft(path, engine.bundle, {}, options);
@@ -65,12 +69,23 @@ Result<std::unique_ptr<Drafter>> drafter_of(sapwood_engine& engine,
     parts.saved = &table.emplace(std::move(read).value());
   }
   const std::string path = options.draft_bundle != nullptr ? options.draft_bundle : "";
+  if (options.draft_threads > 0) {
+    // Shared with no other session: one that hangs may be left behind with it.
+    sapwood_engine::Draft own;
+    SAPWOOD_TRY(open_draft(engine, name, options.draft_bundle, options.draft_threads, &own));
+    parts.model = own.model;
+    parts.draft = own.trained;
+    parts.model_options.memory = std::make_shared<DraftMemory>();
+    parts.model_options.memory->kept_tokens = std::max(options.kv_slots - context_length, 0);
+    parts.model_options.memory->share_prefixes = options.share_prefixes != 0;
+    return make_drafter(name, parts);
+  }
   sapwood_engine::Draft& draft = engine.draft;
   if (draft.drafter != name || draft.path != path) {
     sapwood_engine::Draft opened;
     opened.drafter = name;
     opened.path = path;
-    SAPWOOD_TRY(open_draft(engine, name, options.draft_bundle, &opened));
+    SAPWOOD_TRY(open_draft(engine, name, options.draft_bundle, 0, &opened));
     draft = std::move(opened);
   }
   parts.model = draft.model;
@@ -127,6 +142,21 @@ Status create_session(sapwood_engine* engine, const sapwood_session_options* giv
   session.max_tree_nodes = options.max_tree_nodes;
   session.share_prefixes = options.share_prefixes != 0;
   session.kv_slots = options.kv_slots;
+  session.watchdog.least_seconds = options.least_deadline;
+  if (options.draft_threads < 0) {
+    return Status(
+        Code::kInvalidArgument,
+        "draft_threads is " + std::to_string(options.draft_threads) + "; it must be 0 or above");
+  }
+  session.draft_thread = options.draft_threads > 0;
+  if (options.double_buffer != nullptr) {
+    const std::optional<DoubleBuffer> parsed = parse_double_buffer(options.double_buffer);
+    if (!parsed) {
+      return Status(Code::kInvalidArgument, "double_buffer must be measured, on or off, not \"" +
+                                                std::string(options.double_buffer) + '"');
+    }
+    session.double_buffer = *parsed;
+  }
   if (options.kv != nullptr) {
     const std::optional<KvFormat> format = parse_kv_format(options.kv);
     if (!format) {
@@ -222,6 +252,7 @@ void sapwood_session_options_init(sapwood_session_options* options) {
   options->max_tree_nodes = defaults.max_tree_nodes;
   options->share_prefixes = defaults.share_prefixes ? 1 : 0;
   options->kv_slots = defaults.kv_slots;
+  options->least_deadline = defaults.watchdog.least_seconds;
 }
 
 sapwood_code sapwood_session_create(sapwood_engine* engine, const sapwood_session_options* options,
@@ -295,6 +326,7 @@ sapwood_stop_reason sapwood_session_stop_reason(const sapwood_session* session) 
 void sapwood_stats_init(sapwood_stats* stats) {
   *stats = {};
   stats->size = sizeof(*stats);
+  stats->watchdog = "";
 }
 
 sapwood_code sapwood_session_stats(const sapwood_session* session, sapwood_stats* stats) {
@@ -326,6 +358,9 @@ sapwood_code sapwood_session_stats(const sapwood_session* session, sapwood_stats
     all.soft_fallbacks = from.soft_fallbacks;
     all.hard_fallbacks = from.hard_fallbacks;
     all.tuned_costs = from.tuned_costs ? 1 : 0;
+    all.missed_deadlines = from.missed_deadlines;
+    all.hidden_draft_share = from.hidden_draft_share();
+    all.watchdog = from.watchdog.c_str();
     std::memcpy(stats, &all, std::min(all.size, sizeof(all)));
     return Status::okay();
   });

@@ -63,6 +63,11 @@ double SessionStats::mean_draft_slots() const {
   return steps > 0 ? static_cast<double>(drafted_tokens) / static_cast<double>(steps) : 0;
 }
 
+double SessionStats::hidden_draft_share() const {
+  const double all = draft_seconds + hidden_draft_seconds;
+  return all > 0 ? hidden_draft_seconds / all : 0;
+}
+
 double SessionStats::tokens_per_second() const {
   return decode_seconds > 0 ? emitted_tokens / decode_seconds : 0;
 }
@@ -77,6 +82,8 @@ Session::State::State(std::shared_ptr<Model> the_model, SessionOptions options)
       context_length(options.context_length),
       max_nodes(options.max_tree_nodes),
       drafter(std::move(options.drafter)),
+      drafter_name(drafter->traits().name),
+      double_buffer(options.double_buffer),
       curve(options.cost_curve),
       measured_costs(std::move(options.measured_costs)),
       learn_costs(options.learn_costs),
@@ -86,9 +93,13 @@ Session::State::State(std::shared_ptr<Model> the_model, SessionOptions options)
       layout(std::max(model->max_rows(), max_nodes + 1)),
       logits(new float[static_cast<size_t>(max_nodes + 1) * model->spec().vocabulary_size]),
       step_slots(layout.max_rows()),
-      committed(cache, context_length) {
+      committed(cache, context_length),
+      watchdog(options.watchdog) {
   verdict.reserve(max_nodes + 1);
   tokens.reserve(context_length);
+  if (options.draft_thread && drafter->traits().pass_milliseconds > 0) {
+    draft_thread = std::make_unique<DraftThread>(drafter);
+  }
 }
 
 Session::State::~State() { share_text(); }
@@ -125,6 +136,7 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<Model> model,
   }
   options.max_tree_nodes =
       std::min({options.max_tree_nodes, DraftTree::kCapacity, model->max_rows() - 1});
+  SAPWOOD_TRY(options.watchdog.check());
   if (!options.measured_costs.empty()) SAPWOOD_TRY(options.measured_costs.check());
   if (options.drafter == nullptr) {
     Result<std::unique_ptr<Drafter>> drafter = make_drafter("mix");
@@ -203,8 +215,11 @@ Status Session::State::check(std::span<const int32_t> prompt,
 Status Session::State::start(std::span<const int32_t> prompt, const GenerateOptions& options) {
   SAPWOOD_TRY(check(prompt, options));
   running = false;
+  let_draft_rest();  // where an exception ended a step
   cancelled.store(false, std::memory_order_relaxed);
   generate = options;
+  watchdog.start(options.mode);
+  drafter_usable = true;
   reason = StopReason::kNone;
   tree.clear();
 
@@ -230,6 +245,7 @@ Status Session::State::start(std::span<const int32_t> prompt, const GenerateOpti
   stats.prompt_tokens = static_cast<int>(prompt.size());
   stats.reused_prompt_tokens = committed.size();
   stats.tuned_costs = !measured_costs.empty();
+  report_misses();
 
   const Clock::time_point begin = Clock::now();
   const Status filled = prefill();
@@ -260,6 +276,11 @@ Status Session::State::start(std::span<const int32_t> prompt, const GenerateOpti
     curve = measured_costs.at(middle);
   }
   SAPWOOD_TRY(sampler.start(options.sampling, tokens));
+  if (draft_thread != nullptr) {
+    const size_t states =
+        drafter->traits().hidden_layers.size() * static_cast<size_t>(model->spec().hidden_size);
+    draft_thread->start(tokens, context_length, max_nodes + 1, states, shape);
+  }
   running = true;
   if (generate.max_new_tokens == 0) {
     reason = StopReason::kLength;
@@ -315,7 +336,10 @@ Status Session::State::run(const RowBatch& batch, std::span<float> rows) {
       SAPWOOD_TRY(model->keep_hidden_states(wanted));
     }
   }
-  return model->forward(batch, cache->kv(), rows);
+  model->set_deadline(rows.empty() ? kNoDeadline : pass_deadline);
+  const Status passed = model->forward(batch, cache->kv(), rows);
+  model->set_deadline(kNoDeadline);  // others may run it
+  return passed;
 }
 
 Status Session::State::finish_at(int emitted) {
@@ -350,6 +374,7 @@ const SessionStats& Session::stats() const { return state_->stats; }
 std::span<const int32_t> Session::tokens() const { return state_->tokens; }
 int Session::context_length() const { return state_->context_length; }
 size_t Session::kv_bytes_per_token() const { return state_->cache->kv().bytes_per_slot(); }
+int Session::kv_slots_taken() const { return state_->cache->taken(); }
 const Model& Session::model() const { return *state_->model; }
 const CostCurve& Session::cost_curve() const { return state_->curve; }
 const DraftTree& Session::last_tree() const { return state_->tree; }

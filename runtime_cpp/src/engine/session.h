@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -28,6 +29,7 @@
 #include "draft/drafter.h"
 #include "engine/adaptation.h"
 #include "engine/mode.h"
+#include "engine/watchdog.h"
 #include "memory/prefix_cache.h"
 #include "model/model.h"
 #include "tree/budget.h"
@@ -60,7 +62,14 @@ struct SessionOptions {
   // Measured on this device for this model (sapwood tune): every answer starts from it instead, at
   // the context it will have.
   CostGrid measured_costs;
-  bool learn_costs = true;  // refine the curve by every step; off, equal runs draft equal trees
+  bool learn_costs = true;   // refine the curve by every step; off, equal runs draft equal trees
+  WatchdogOptions watchdog;  // deadlines of the step's stages
+  // A drafter that runs a network does so on a thread of its own; the network must have threads of
+  // its own too (NativeOptions::team). One that hangs can then be left behind, and it may look
+  // ahead while the target verifies. Drafts that are drawn grow on the session's thread all the
+  // same.
+  bool draft_thread = false;
+  DoubleBuffer double_buffer = DoubleBuffer::kMeasured;  // with draft_thread
 };
 
 struct GenerateOptions {
@@ -107,11 +116,17 @@ struct SessionStats {
   double beta = 0;              // the controller's, by now
   double prefill_seconds = 0;   // start(): all prompt tokens but the last, which is the first root
   double decode_seconds = 0;    // step()
-  double draft_seconds = 0;     // part of decode_seconds: growing trees, learning from what came
-  bool tuned_costs = false;     // the budget started from measurements of this device
+  double draft_seconds = 0;     // part of decode_seconds: growing trees, learning from what came;
+                                // with a thread of its own, waiting for that
+  double hidden_draft_seconds = 0;  // not part of it: what the passes that were run ahead, beside
+                                    // the target's, would have cost the trees they became part of
+  bool tuned_costs = false;         // the budget started from measurements of this device
+  int64_t missed_deadlines = 0;     // of stages, and drafters that failed
+  std::string watchdog;             // the latest of these in words, and what was done; empty: none
 
   double mean_accepted_length() const;  // emitted tokens a step; 0 before the first
   double mean_draft_slots() const;      // held beyond the text, a step
+  double hidden_draft_share() const;    // of all time for drafting that was of use
   double tokens_per_second() const;
   double prompt_tokens_per_second() const;
 };
@@ -136,6 +151,8 @@ class Session {
 
   // One verify step. The tokens it emitted, valid until the next call; empty once the answer has
   // ended. After an error the session holds what was committed before the step; start() goes on.
+  // A draft that fails, or a stage that misses its deadline, is no error: the step goes on without,
+  // and stats().watchdog says so.
   Result<std::span<const int32_t>> step();
 
   // Ends the answer after its first `emitted` tokens (0 .. stats().emitted_tokens), as if it had
@@ -150,6 +167,8 @@ class Session {
   std::span<const int32_t> tokens() const;  // prompt and emitted
   int context_length() const;
   size_t kv_bytes_per_token() const;  // of the cache, all layers
+  int kv_slots_taken() const;         // between steps: one for each token of the text but the last,
+                                      // and those of earlier texts that are kept
   const Model& model() const;
   const CostCurve& cost_curve() const;
   const DraftTree& last_tree() const;                 // of the latest step, for showing

@@ -8,7 +8,9 @@
 
 #include "base/clock.h"
 #include "engine/adaptation.h"
+#include "engine/draft_thread.h"
 #include "engine/session.h"
+#include "engine/watchdog.h"
 #include "memory/prefix_cache.h"
 #include "tree/proposals.h"
 #include "tree/pruning.h"
@@ -34,6 +36,7 @@ struct Session::State {
   Status prefill();
   Status run(const RowBatch& batch, std::span<float> rows);
   Result<std::span<const int32_t>> step();
+  Status go_through(double& draft_seconds, double& pass_seconds);
   Status finish_at(int emitted);
 
   bool adapts() const {
@@ -49,13 +52,31 @@ struct Session::State {
   }
   bool draws_drafts() const { return judges_draws() || !drafter->traits().deterministic; }
 
+  // Of the step's draft, by the watchdog: an answer's first one may have the prompt to read.
+  double seconds_for_draft() const;
+  bool drafts() const {  // in this answer, if only what it learns
+    return generate.mode != Mode::kPlain && drafter_usable;
+  }
+  void report_misses();
+  bool on_thread() const { return draft_thread != nullptr && !draws_drafts(); }
+  bool looks_ahead() const {
+    return double_buffer == DoubleBuffer::kOn ||
+           (double_buffer == DoubleBuffer::kMeasured && ahead.ahead());
+  }
+  void leave_drafter_behind(double seconds);
+
   // The parts of a step, in this order.
-  Status draft();
+  void draft();                            // a tree, or none
+  bool plan_draft(DraftRequest& request);  // whether there is to be one
   Status propose(const DraftRequest& request);
+  Status check_draft(const DraftRequest& request) const;
+  void drop_draft();
+  Status take_slots_and_verify(double& pass_seconds);  // into step_slots, one for each row
   Status verify(std::span<const int32_t> slots, double& pass_seconds);
   Status judge(std::span<const float> rows, const VerifyLimits& limits);
   Status commit(std::span<const int32_t> slots);
   void learn(size_t text_before);  // drafter and adaptation, from what the step found out
+  void let_draft_rest();           // the drafter's thread
   StopReason reason_after_step() const;
 
   Status no_slot_left(const char* whose) const;
@@ -65,7 +86,12 @@ struct Session::State {
   std::shared_ptr<Model> model;
   int context_length;
   int max_nodes;
-  std::unique_ptr<Drafter> drafter;
+  std::shared_ptr<Drafter> drafter;           // its thread's too
+  std::unique_ptr<DraftThread> draft_thread;  // null: it drafts on this one
+  const std::string drafter_name;
+  const DoubleBuffer double_buffer;
+  AheadChoice ahead;
+  bool asked_thread = false;  // in this step
   CostCurve curve;
   const CostGrid measured_costs;
   const bool learn_costs;
@@ -77,7 +103,7 @@ struct Session::State {
   RowLayout layout;
   DraftTree tree;
   Verdict verdict;
-  std::unique_ptr<float[]> logits;  // [1 + max_nodes][vocabulary]
+  std::shared_ptr<float[]> logits;  // [1 + max_nodes][vocabulary]; the drafter's thread reads them
   std::vector<int32_t> step_slots;  // room for the rows of a pass
 
   // `tokens` is the text. All of it but the last token is in the cache, in committed.slots(). The
@@ -96,7 +122,10 @@ struct Session::State {
   // one seed shared them, what the drafter learnt from the first would know the second's luck, and
   // the second's law would be another.
   uint64_t drawn_steps = 0;
-  bool running = false;  // start() succeeded and no step failed since
+  Watchdog watchdog;
+  Deadline pass_deadline = kNoDeadline;  // of the pass that verifies
+  bool drafter_usable = true;            // it did not fail since start()
+  bool running = false;                  // start() succeeded and no step failed since
   StopReason reason = StopReason::kNone;
   SessionStats stats;
   std::atomic<bool> cancelled{false};

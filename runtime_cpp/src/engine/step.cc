@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <string>
 
+#include "draft/drafters.h"
 #include "engine/session_state.h"
 #include "verify/chance.h"
 #include "verify/verify_sampled.h"
@@ -30,32 +31,17 @@ Result<std::span<const int32_t>> Session::State::step() {
 
   const Clock::time_point begin = Clock::now();
   running = false;  // until the step has gone through
-  SAPWOOD_TRY(draft());
-  const double draft_seconds = seconds_since(begin);
-  stats.draft_seconds += draft_seconds;
-  const std::span<int32_t> slots(step_slots.data(), static_cast<size_t>(tree.size()) + 1);
-  if (!cache->allocate(slots)) return no_slot_left("the next token");
+  double draft_seconds = 0;
   double pass_seconds = 0;
-  const Status verified = verify(slots, pass_seconds);
-  if (!verified.ok()) {
-    SAPWOOD_TRY(cache->free(slots));
-    return verified;
-  }
-  const size_t text_before = tokens.size();
-  SAPWOOD_TRY(commit(slots));
-  const Clock::time_point committed_at = Clock::now();
-  if (generate.mode != Mode::kPlain) learn(text_before);
-  const double learn_seconds = seconds_since(committed_at);
-  stats.draft_seconds += learn_seconds;
-  // Learning looks at every row, so a row costs it too.
-  pass_seconds += learn_seconds;
-  if (learn_costs) curve.observe(static_cast<int>(slots.size()), pass_seconds * 1e3);
-  reason = reason_after_step();
+  const Status done = go_through(draft_seconds, pass_seconds);
+  let_draft_rest();
+  SAPWOOD_TRY(done);
   running = true;
   if (reason != StopReason::kNone) share_text();
 
   const double seconds = seconds_since(begin);
   stats.decode_seconds += seconds;
+  if (on_thread()) ahead.observe(static_cast<int>(verdict.emitted.size()), seconds);
   // A drafter whose passes cost something weighs them itself.
   const double weighed = drafter->traits().pass_milliseconds > 0 ? draft_seconds : 0;
   if (learn_costs) {
@@ -64,20 +50,34 @@ Result<std::span<const int32_t>> Session::State::step() {
   return std::span<const int32_t>(verdict.emitted);
 }
 
-Status Session::State::draft() {
+void Session::State::drop_draft() {
   tree.clear();
   if (sampled != nullptr) sampled->proposals.clear();
-  if (draws_drafts()) ++drawn_steps;
-  DraftRequest request;
+}
+
+void Session::State::report_misses() {
+  stats.missed_deadlines = watchdog.missed();
+  stats.watchdog = watchdog.report();
+}
+
+double Session::State::seconds_for_draft() const {
+  const double limit = watchdog.limit(curve.milliseconds(1 + max_nodes));
+  if (stats.steps > 0) return limit;
+  return limit + 10 * stats.prefill_seconds +
+         watchdog.limit(curve.milliseconds(1) * static_cast<double>(tokens.size()));
+}
+
+bool Session::State::plan_draft(DraftRequest& request) {
   // A step emits one token more than it accepts, so a deeper tree could not be used up; this also
   // keeps every node's position inside the context.
   request.max_depth = tokens_left() - 1;
   request.max_nodes = std::min(max_nodes, cache->make_room(max_nodes + 1) - 1);
-  const Fallback::Plan plan = adapts() ? fallback.plan() : Fallback::Plan::kAsAsked;
-  if (plan == Fallback::Plan::kPlain) return Status::okay();
+  const Fallback::Plan plan =
+      std::max(adapts() ? fallback.plan() : Fallback::Plan::kAsAsked, watchdog.plan());
+  if (plan == Fallback::Plan::kPlain) return false;
   switch (plan == Fallback::Plan::kChain ? Mode::kChain : generate.mode) {
     case Mode::kPlain:
-      return Status::okay();
+      return false;
     case Mode::kChain:
       request.growth = Growth::kChain;
       request.length_by_entropy = adapts() && generate.length_rule == LengthRule::kEntropy;
@@ -96,12 +96,92 @@ Status Session::State::draft() {
       request.overhead_ms = overhead_ms;
       break;
   }
-  if (request.max_nodes < 1 || request.max_depth < 1) return Status::okay();
+  if (request.max_nodes < 1 || request.max_depth < 1) return false;
   if (generate.verifier == Verifier::kBlock && draws_drafts()) request.max_width = 1;
   request.pruning = &controller;
   request.sampling = generate.sampling;
   request.sampling.seed = 0;
-  return propose(request);
+  return true;
+}
+
+void Session::State::draft() {
+  drop_draft();
+  if (draws_drafts()) ++drawn_steps;
+  if (!drafts()) return;
+  DraftRequest request;
+  const bool wanted = plan_draft(request);
+  if (!wanted && !on_thread()) return;
+  const double limit = seconds_for_draft();
+  const Clock::time_point begin = Clock::now();
+  request.deadline = Watchdog::after(limit);
+  Status proposed;
+  if (on_thread()) {
+    // Twice, so that a drafter that looks at the clock has time to do so.
+    const Deadline deadline = Watchdog::after(2 * limit);
+    asked_thread = true;
+    if (draft_thread->draft(wanted ? &request : nullptr, controller, looks_ahead(), deadline, tree,
+                            proposed) != Wait::kReached) {
+      return leave_drafter_behind(2 * limit);
+    }
+    stats.hidden_draft_seconds += draft_thread->saved_milliseconds() / 1e3;
+    if (proposed.ok() && wanted) proposed = check_draft(request);
+  } else {
+    proposed = propose(request);
+  }
+  const double seconds = seconds_since(begin);
+  if (!proposed.ok()) {
+    drop_draft();
+    drafter_usable = false;  // what it knows of the text may be anything, until the next start()
+    watchdog.draft_failed(drafter_name, proposed.message());
+    report_misses();
+  } else if (seconds > limit) {
+    watchdog.draft_was_late(drafter_name, seconds, limit);
+    report_misses();
+  }
+}
+
+// It may be anywhere, in anything that it was given: nothing of that is used again.
+void Session::State::leave_drafter_behind(double seconds) {
+  drop_draft();
+  watchdog.draft_hangs(drafter_name, seconds);
+  report_misses();
+  asked_thread = false;
+  draft_thread.reset();
+  drafter = make_drafter("none").value();
+  logits.reset(new float[static_cast<size_t>(max_nodes + 1) * sampler.vocabulary_size()]);
+}
+
+void Session::State::let_draft_rest() {
+  if (!asked_thread) return;
+  const double limit = 2 * seconds_for_draft();
+  const Clock::time_point begin = Clock::now();
+  if (draft_thread->rest(Watchdog::after(limit)) != Wait::kReached) {
+    return leave_drafter_behind(limit);
+  }
+  asked_thread = false;
+  if (reason != StopReason::kNone && drafts()) draft_thread->learn_now();
+  stats.draft_seconds += seconds_since(begin);
+}
+
+Status Session::State::go_through(double& draft_seconds, double& pass_seconds) {
+  const Clock::time_point begin = Clock::now();
+  draft();
+  draft_seconds = seconds_since(begin);
+  stats.draft_seconds += draft_seconds;
+  SAPWOOD_TRY(take_slots_and_verify(pass_seconds));
+  const std::span<const int32_t> slots(step_slots.data(), static_cast<size_t>(tree.size()) + 1);
+  const size_t text_before = tokens.size();
+  SAPWOOD_TRY(commit(slots));
+  const Clock::time_point committed_at = Clock::now();
+  if (drafts()) learn(text_before);
+  const double learn_seconds = seconds_since(committed_at);
+  stats.draft_seconds += learn_seconds;
+  // Learning looks at every row, so a row costs it too.
+  pass_seconds += learn_seconds;
+  if (learn_costs) curve.observe(static_cast<int>(slots.size()), pass_seconds * 1e3);
+  watchdog.step_done();
+  reason = reason_after_step();
+  return Status::okay();
 }
 
 Status Session::State::propose(const DraftRequest& request) {
@@ -111,21 +191,58 @@ Status Session::State::propose(const DraftRequest& request) {
   } else {
     SAPWOOD_TRY(drafter->propose(request, tree));
   }
-  if (tree.size() > request.max_nodes || tree.max_depth() > request.max_depth) {
-    return Status(Code::kInternal, "the drafter " + std::string(drafter->traits().name) +
-                                       " grew a larger tree than it was asked for");
-  }
+  SAPWOOD_TRY(check_draft(request));
   return judges_draws()
              ? check_fit(generate.verifier, TreeOrigin::kSampled, tree, &sampled->proposals)
              : Status::okay();
 }
 
+Status Session::State::check_draft(const DraftRequest& request) const {
+  if (tree.size() > request.max_nodes || tree.max_depth() > request.max_depth) {
+    return Status(Code::kInternal, "the drafter " + std::string(drafter->traits().name) +
+                                       " grew a larger tree than it was asked for");
+  }
+  return Status::okay();
+}
+
+// Where the pass is given up, the step is done again over the root alone.
+Status Session::State::take_slots_and_verify(double& pass_seconds) {
+  for (;;) {
+    const std::span<int32_t> slots(step_slots.data(), static_cast<size_t>(tree.size()) + 1);
+    if (!cache->allocate(slots)) return no_slot_left("the next token");
+    const Status verified = verify(slots, pass_seconds);
+    if (verified.ok()) return verified;
+    SAPWOOD_TRY(cache->free(slots));
+    if (verified.code() != Code::kCancelled) return verified;
+    if (tree.empty()) {
+      return Status(Code::kInternal, "the target does not answer: " + watchdog.report());
+    }
+    drop_draft();
+  }
+}
+
 Status Session::State::verify(std::span<const int32_t> slots, double& pass_seconds) {
   const RowBatch batch = layout.tree_rows(tokens.back(), tree, committed.slots(), slots);
   const std::span<float> rows(logits.get(), slots.size() * sampler.vocabulary_size());
+  const int count = static_cast<int>(slots.size());
+  const double expected_ms = curve.milliseconds(count);
+  const double limit =
+      count == 1 ? watchdog.limit_of_one_row(expected_ms) : watchdog.limit(expected_ms);
   const Clock::time_point begin = Clock::now();
-  SAPWOOD_TRY(run(batch, rows));
+  pass_deadline = Watchdog::after(limit);
+  const Status passed = run(batch, rows);
   pass_seconds = seconds_since(begin);
+  if (asked_thread) draft_thread->verified();
+  if (passed.code() == Code::kCancelled) {
+    watchdog.pass_was_given_up(count, limit);
+    report_misses();
+  } else if (passed.ok() && pass_seconds > limit) {
+    watchdog.pass_was_late(count, pass_seconds, limit);
+    report_misses();
+  } else if (passed.ok()) {
+    watchdog.passed(expected_ms, pass_seconds);
+  }
+  SAPWOOD_TRY(passed);
   const VerifyLimits limits{tokens_left(), generate.eos_token_ids};
   if (judges_draws()) return judge(rows, limits);
   return target_draw(tree, rows, sampler, static_cast<uint64_t>(stats.emitted_tokens), limits,
@@ -188,14 +305,17 @@ void Session::State::learn(size_t text_before) {
     stats.soft_fallbacks = fallback.soft();
     stats.hard_fallbacks = fallback.hard();
   }
-  drafter->follow(verdict.emitted);
   const int vocabulary = sampler.vocabulary_size();
-  drafter->observe({std::span<const int32_t>(tokens).first(text_before),
-                    tree,
-                    {logits.get(), (static_cast<size_t>(tree.size()) + 1) * vocabulary},
-                    vocabulary,
-                    verdict.emitted,
-                    shows_hidden_states() ? model->hidden_states() : std::span<const float>()});
+  const VerifiedRows rows{
+      std::span<const int32_t>(tokens).first(text_before),
+      tree,
+      {logits.get(), (static_cast<size_t>(tree.size()) + 1) * vocabulary},
+      vocabulary,
+      verdict.emitted,
+      shows_hidden_states() ? model->hidden_states() : std::span<const float>()};
+  if (asked_thread) return draft_thread->learn_later(rows, logits);
+  drafter->follow(verdict.emitted);
+  drafter->observe(rows);
 }
 
 StopReason Session::State::reason_after_step() const {

@@ -17,4 +17,9 @@ namespace sapwood {
 uint64_t allocations();
 bool counts_allocations();
 
+// This thread's allocation after so many more throws std::bad_alloc, once; -1: none does. Where
+// allocations are counted.
+void fail_allocation(int64_t after);
+bool allocation_failed();  // it has thrown
+
 }  // namespace sapwood

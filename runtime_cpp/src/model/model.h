@@ -11,6 +11,7 @@
 #include "kernels/row_batch.h"
 #include "memory/kv_store.h"
 #include "model/spec.h"
+#include "sync/timeline.h"
 
 namespace sapwood {
 
@@ -45,6 +46,12 @@ class Model {
   // Of every row of the latest pass: [rows][layers kept][hidden_size], before any norm. Valid until
   // the next pass.
   virtual std::span<const float> hidden_states() const { return {}; }
+
+  // Of every later pass: when to give it up, at the next place where that is possible - between two
+  // layers, while waiting for a device. forward() then returns kCancelled, and K, V, logits and
+  // hidden states of its rows are whatever they are. A pass of one row on our own threads is never
+  // given up.
+  virtual void set_deadline(Deadline deadline) { static_cast<void>(deadline); }
 
   // One pass: writes K and V of every row into its slot, and logits
   // [batch.output_rows.size()][vocabulary_size] of the rows asked for. The batch is checked first:

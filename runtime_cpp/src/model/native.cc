@@ -1,6 +1,7 @@
 #include "model/native.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 #include <vector>
 
@@ -67,6 +68,8 @@ class NativeModel final : public Model {
     return std::span(kept_).first(rows_ * kept_layers_.size() * spec_.hidden_size);
   }
 
+  void set_deadline(Deadline deadline) override { deadline_ = deadline; }
+
   Status forward(const RowBatch& batch, KvStore& kv, std::span<float> logits) override {
     SAPWOOD_TRY(check_batch(batch, spec_, kv, max_rows_, logits.size()));
     if (kv.slots() > workspace_->max_context()) grow_workspace(kv.slots());
@@ -75,11 +78,16 @@ class NativeModel final : public Model {
       rotary_table(batch.positions, bundle_->rope_local(), rotary_local_.data());
     }
     rows_ = batch.rows();
+    const bool may_stop = deadline_ != kNoDeadline && rows_ > 1;
+    stop_before_ = spec_.layers;
     team_->run([&](int thread) {
       token_embedding(embedding_, batch.tokens, spec_.embedding_scale, hidden_.data(), *team_,
                       thread);
       keep(0, thread);
       for (int layer = 0; layer < spec_.layers; ++layer) {
+        // Member 0 decides a layer ahead: the barriers in between let all members see it.
+        if (may_stop && stop_before_ <= layer) return;
+        if (may_stop && thread == 0 && is_past(deadline_)) stop_before_ = layer + 1;
         const bool local = spec_.layer_is_sliding[layer] && !rotary_local_.empty();
         const bool last = layer + 1 == spec_.layers;
         decoder_layer(shapes_[layer], layers_[layer], batch,
@@ -93,6 +101,9 @@ class NativeModel final : public Model {
                     batch.output_rows, logits.data(), *workspace_, *team_, thread);
       }
     });
+    if (stop_before_ < spec_.layers) {
+      return Status(Code::kCancelled, "a pass was given up at its deadline");
+    }
     return Status::okay();
   }
 
@@ -124,10 +135,12 @@ class NativeModel final : public Model {
   const float* const final_norm_;
   std::vector<LayerShape> shapes_;
   std::vector<LayerWeights> layers_;
-  std::vector<float> hidden_;         // [max_rows][hidden_size]
-  std::vector<int> kept_layers_;      // ascending
-  std::vector<float> kept_;           // [max_rows][kept layers][hidden_size]
-  int rows_ = 0;                      // of the latest pass
+  std::vector<float> hidden_;     // [max_rows][hidden_size]
+  std::vector<int> kept_layers_;  // ascending
+  std::vector<float> kept_;       // [max_rows][kept layers][hidden_size]
+  int rows_ = 0;                  // of the latest pass
+  Deadline deadline_ = kNoDeadline;
+  std::atomic<int> stop_before_{0};   // the layer before which the pass is given up
   std::vector<float> rotary_global_;  // [max_rows][head_dim]
   std::vector<float> rotary_local_;   // likewise, or empty
   std::unique_ptr<LayerWorkspace> workspace_;

@@ -37,10 +37,6 @@ void futex_wait(std::atomic<uint32_t>& word, uint32_t seen, Deadline deadline) {
             nullptr, FUTEX_BITSET_MATCH_ANY);
 }
 
-bool is_past(Deadline deadline) {
-  return deadline != kNoDeadline && std::chrono::steady_clock::now() >= deadline;
-}
-
 }  // namespace
 
 Status refused_signal(uint64_t present, uint64_t value) {

@@ -20,6 +20,9 @@ namespace sapwood {
 
 using Deadline = std::chrono::steady_clock::time_point;
 inline constexpr Deadline kNoDeadline = Deadline::max();
+inline bool is_past(Deadline deadline) {
+  return deadline != kNoDeadline && std::chrono::steady_clock::now() >= deadline;
+}
 
 enum class Wait {
   kReached,    // the timeline is at the value or beyond

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from sapwood.cli.bench import decode, draft, kernels, memory, report, suite, tree
+from sapwood.cli.bench import decode, double_buffer, draft, kernels, memory, report, suite, tree
 
 app = typer.Typer(
     help="Measure speed. Modes and hosts are interleaved in one run, so that drift hits all alike.",
@@ -13,6 +13,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 app.command("decode", epilog=decode.EXAMPLE)(decode.decode)
+app.command("double-buffer", epilog=double_buffer.EXAMPLE)(double_buffer.double_buffer)
 app.command("draft", epilog=draft.EXAMPLE)(draft.draft)
 app.command("kernels", epilog=kernels.EXAMPLE)(kernels.kernels)
 app.command("memory", epilog=memory.EXAMPLE)(memory.memory)

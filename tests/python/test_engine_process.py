@@ -20,13 +20,12 @@ QUESTION = [{"role": "user", "content": "What is a tree?"}]
 
 
 def find_engine() -> Path:
-    """The newest build of the executable; SAPWOOD_ENGINE names another."""
-    named = os.environ.get("SAPWOOD_ENGINE")
-    found = [Path(named)] if named else list(REPOSITORY.glob("build/*/runtime_cpp/sapwood_engine"))
-    native = [path for path in found if path.is_file() and "arm64" not in str(path)]
-    if not native:
-        pytest.skip("sapwood_engine is not built; cmake --build --preset release makes it")
-    return max(native, key=lambda path: path.stat().st_mtime)
+    """The executable of the preset release; SAPWOOD_ENGINE names another."""
+    release = REPOSITORY / "build" / "release" / "runtime_cpp" / "sapwood_engine"
+    path = Path(os.environ.get("SAPWOOD_ENGINE") or release)
+    if not path.is_file():
+        pytest.skip("sapwood_engine is not built; scripts/build_engine makes it")
+    return path
 
 
 @pytest.fixture

@@ -34,10 +34,12 @@ def changed(steps: list[MadeStep], **values: float) -> list[MadeStep]:
     return [replace(step, **values) for step in steps]  # type: ignore[arg-type]
 
 
-def trace_of(steps: list[MadeStep], counters: dict[str, list[float]] | None = None) -> list[Event]:
+def trace_of(
+    steps: list[MadeStep], counters: dict[str, list[float]] | None = None, begin: int = 0
+) -> list[Event]:
     """The events of the steps one after the other, and counters spread over them."""
     events: list[Event] = []
-    now = 1_000 * MS
+    now = begin
 
     def stage(name: str, track: str, begin: int, milliseconds: float, **of: int) -> int:
         duration = round(milliseconds * MS)
@@ -58,7 +60,6 @@ def trace_of(steps: list[MadeStep], counters: dict[str, list[float]] | None = No
         )
         now += round(step.gap * MS)
         now = stage("Learn", "draft", now, step.learn, **of)
-    begin = min(event.begin for event in events)
     for name, values in (counters or {}).items():
         for i, value in enumerate(values):
             moment = begin + (now - begin) * i // len(values)

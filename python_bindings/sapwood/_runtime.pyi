@@ -821,6 +821,9 @@ class SessionStats:
     def beta(self) -> float: ...
 
     @property
+    def heat(self) -> str: ...
+
+    @property
     def prefill_seconds(self) -> float: ...
 
     @property
@@ -915,6 +918,16 @@ class Session:
 
     def finish_at(self, emitted: int) -> None:
         """Ends the answer after its first `emitted` tokens."""
+
+    def observe_heat(self, celsius: float | None = None, watts: float | None = None) -> None:
+        """
+        What sensors say of the device, now: above 45 C or 4 W the next steps speculate less, above 55 C not at all, until it is cool again. The text stays the same.
+        """
+
+    def record_into(self, ring: TraceRing | None) -> None:
+        """
+        Events go into this ring from the next start or step on; None: into none.
+        """
 
     def cancel(self) -> None:
         """From any thread: the next step ends the answer."""

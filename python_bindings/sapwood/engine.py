@@ -91,6 +91,7 @@ class Engine:
             self.surveyed = self._ngram is not None
         else:
             self._ngram = None
+        self._ring: _runtime.TraceRing | None = None
         self.session = self.new_session()
         self._latest: Generation | None = None
 
@@ -138,7 +139,7 @@ class Engine:
 
     def new_session(self) -> _runtime.Session:
         """Another session over the same model, with a cache and a drafter of its own."""
-        return _runtime.Session.create(
+        session = _runtime.Session.create(
             self.model,
             context_length=self.context_length,
             drafter=self.drafting.drafter,
@@ -152,6 +153,15 @@ class Engine:
             draft_thread=self.options["draft_threads"] > 0,
             double_buffer=self.options["double_buffer"],
         )
+        session.record_into(self._ring)
+        return session
+
+    def record(self, capacity: int = 1 << 16) -> _runtime.TraceRing:
+        """From here on what the runtime does goes into the ring that is returned: its latest
+        ``capacity`` events. ``sapwood.trace`` writes them to a file and explains them."""
+        self._ring = _runtime.TraceRing(capacity)
+        self.session.record_into(self._ring)
+        return self._ring
 
     def _read_ngram(self, path: str | os.PathLike[str]) -> _runtime.NgramTable:
         return _runtime.NgramTable.read(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from sapwood import _runtime
 from sapwood.options import AnswerOptions, checked_stops
+from sapwood.sensors import celsius, watts
 from sapwood.stats import Stats
 from sapwood.stream import StopMatcher
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 # Filling the cache with fewer tokens than this takes a moment; with more, Ctrl-C must not wait.
 _INTERRUPTIBLE_PROMPT = 256
+
+
+_SENSE_SECONDS = 0.5
 
 
 class Generation(Iterator[str]):
@@ -42,6 +46,7 @@ class Generation(Iterator[str]):
         self._engine = engine
         self._session = engine.session
         self._began = time.perf_counter()
+        self._sensed = 0.0
         self._first_token_seconds = 0.0
         self._final_stats: Stats | None = None
         self._start(options)
@@ -82,6 +87,12 @@ class Generation(Iterator[str]):
         """
         return self.stats.stop_reason
 
+    def _sense(self) -> None:
+        """Tells the session what the device's sensors say, now and then."""
+        if (now := time.monotonic()) - self._sensed >= _SENSE_SECONDS:
+            self._sensed = now
+            self._session.observe_heat(celsius(), watts())
+
     def _start(self, options: AnswerOptions) -> None:
         eos_token_ids = self._engine.tokenizer.eos_token_ids
 
@@ -96,7 +107,10 @@ class Generation(Iterator[str]):
     def _run(self, stops: Sequence[str]) -> Iterator[str]:
         detokenizer = self._engine.tokenizer.detokenizer()
         matcher = StopMatcher(stops)
+        governed = self._engine.options["governor"]
         while matcher.matched is None and (tokens := self._session.step()):
+            if governed:
+                self._sense()
             if not self.token_ids:
                 self._first_token_seconds = time.perf_counter() - self._began
             piece = ""

@@ -127,6 +127,14 @@ class EngineOptions(HostOptions, total=False):
             choices=DOUBLE_BUFFERS,
         ),
     ]
+    governor: Annotated[
+        bool,
+        Option(
+            False,
+            "Speculate less when the device is hot (above 45 C, at 55 C not at all) or draws more "
+            "than 4 W from its battery, as on a phone. Same tokens.",
+        ),
+    ]
     ngram: Annotated[
         str | os.PathLike[str] | None,
         Option(

@@ -25,6 +25,7 @@ class Stats:
     the controller ended.
     ``hidden_draft_share`` is the part of useful drafting that was done while the target verified
     (with ``draft_threads``; ``draft_seconds`` is then what was waited for).
+    ``heat`` is the governor's state: "cool", or what it makes of the device's heat or power.
     ``missed_deadlines`` counts stages of a step that hung or took far too long and drafts that
     failed; ``watchdog`` is the latest of these in words, "" if there were none.
     """
@@ -55,6 +56,7 @@ class Stats:
     mean_accepted_length: float
     cost_curve: str
     hidden_draft_share: float
+    heat: str
     missed_deadlines: int
     watchdog: str
     stop_reason: str
@@ -98,6 +100,7 @@ class Stats:
             mean_accepted_length=counts.mean_accepted_length,
             cost_curve=counts.cost_curve,
             hidden_draft_share=counts.hidden_draft_share,
+            heat=counts.heat,
             missed_deadlines=counts.missed_deadlines,
             watchdog=counts.watchdog,
             stop_reason=stop_reason,
@@ -121,5 +124,6 @@ class Stats:
             f" | {self.mode}: {self.mean_accepted_length:.2f} tokens a step, {self.steps} steps"
             f"{self._draft_share()}"
             f" | {self.host} ({self.kernels}), {self.threads} threads | {self.stop_reason}"
+            f"{'' if self.heat == 'cool' else f' | {self.heat}: less speculation'}"
             f"{' | ' + self.watchdog if self.watchdog else ''}"
         )

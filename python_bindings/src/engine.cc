@@ -123,6 +123,8 @@ void bind_engine(nb::module_& module) {
       .def_ro("peak_draft_slots", &SessionStats::peak_draft_slots,
               "The most that a step held beyond the text.")
       .def_ro("beta", &SessionStats::beta)
+      .def_prop_ro("heat",
+                   [](const SessionStats& self) { return std::string(heat_name(self.heat)); })
       .def_ro("prefill_seconds", &SessionStats::prefill_seconds)
       .def_ro("decode_seconds", &SessionStats::decode_seconds)
       .def_ro("draft_seconds", &SessionStats::draft_seconds)
@@ -199,6 +201,12 @@ void bind_engine(nb::module_& module) {
       .def(
           "finish_at", [](Session& self, int emitted) { raise_unless_ok(self.finish_at(emitted)); },
           nb::arg("emitted"), "Ends the answer after its first `emitted` tokens.")
+      .def("observe_heat", &Session::observe_heat, nb::arg("celsius") = nb::none(),
+           nb::arg("watts") = nb::none(),
+           "What sensors say of the device, now: above 45 C or 4 W the next steps speculate less, "
+           "above 55 C not at all, until it is cool again. The text stays the same.")
+      .def("record_into", &Session::record_into, nb::arg("ring").none(),
+           "Events go into this ring from the next start or step on; None: into none.")
       .def("cancel", &Session::cancel, "From any thread: the next step ends the answer.")
       .def_prop_ro(
           "stop_reason",

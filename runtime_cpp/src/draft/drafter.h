@@ -14,6 +14,7 @@
 
 #include "base/status.h"
 #include "sync/timeline.h"
+#include "trace/trace_ring.h"
 #include "tree/budget.h"
 #include "tree/chance.h"
 #include "tree/draft_tree.h"
@@ -68,6 +69,14 @@ struct DraftRequest {
   // something looks at the clock between them.
   Deadline deadline = kNoDeadline;
   bool out_of_time() const { return is_past(deadline); }
+  // Where stages inside drafting are recorded, if anywhere, and what they have in common.
+  std::shared_ptr<TraceRing> trace = nullptr;
+  TraceEvent traced = {};
+  TraceEvent pruning_event() const {
+    TraceEvent event = traced;
+    event.name = TraceName::kPruneController;
+    return event;
+  }
 };
 
 // What a verify pass found out, accepted or not: the target's logits after the root and every node.

@@ -73,6 +73,7 @@ Status ModelDrafter::expand(int guess, const DraftRequest& request) {
   std::array<int, Candidates::kMost> kept;  // ranks
   int kept_count = candidates.size();
   if (request.growth == Growth::kBudgeted && request.pruning != nullptr) {
+    const TraceSpan span(request.trace.get(), request.pruning_event());
     kept_count = request.pruning->select(cache_.nodes(), node, candidates, kept);
   } else {
     std::iota(kept.begin(), kept.begin() + kept_count, 0);

@@ -13,6 +13,14 @@ namespace {
 
 constexpr double kPassMemory = 0.2;  // weight of the latest pass in the average
 
+// Drafting for the step of the request, or for one that comes so many later.
+TraceEvent traced(const DraftRequest& request, int later) {
+  TraceEvent event = request.traced;
+  event.name = TraceName::kDraftGenerate;
+  event.step += later;
+  return event;
+}
+
 }  // namespace
 
 struct DraftThread::Shared {
@@ -47,7 +55,9 @@ struct DraftThread::Shared {
       tree.clear();
       saved_ms = 0;
       if (!wants_tree) return Status::okay();
+      TraceSpan span(request.trace.get(), traced(request, 0));
       SAPWOOD_TRY(drafter->propose(request, tree));
+      span.event().rows = tree.size();
       saved_ms = drafter->saved_milliseconds();
       return Status::okay();
     } catch (const std::exception& error) {  // no memory
@@ -63,6 +73,7 @@ struct DraftThread::Shared {
     while (look_ahead && verified.value() < step && seconds_since(begin) + look < usual_pass) {
       const Clock::time_point before = Clock::now();
       try {
+        const TraceSpan span(request.trace.get(), traced(request, 1));
         if (!drafter->look_ahead(request)) return;
       } catch (const std::exception&) {
         return;

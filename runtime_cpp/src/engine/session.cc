@@ -240,6 +240,7 @@ Status Session::State::start(std::span<const int32_t> prompt, const GenerateOpti
 
   stats = {};
   stats.mode = options.mode;
+  stats.heat = governor.heat();
   stats.verifier = options.verifier;
   stats.beta = static_cast<double>(options.controller.beta_base);
   stats.prompt_tokens = static_cast<int>(prompt.size());
@@ -247,6 +248,7 @@ Status Session::State::start(std::span<const int32_t> prompt, const GenerateOpti
   stats.tuned_costs = !measured_costs.empty();
   report_misses();
 
+  trace.begin(0, options.mode);
   const Clock::time_point begin = Clock::now();
   const Status filled = prefill();
   stats.prefill_seconds = seconds_since(begin);
@@ -304,6 +306,7 @@ Status Session::State::prefill() {
     const RowBatch batch = layout.text_rows(std::span<const int32_t>(tokens).subspan(done, rows),
                                             committed.slots(), slots);
     const Status passed = run(batch, {});
+    trace.stage(TraceName::kPrefill, static_cast<int>(rows));
     if (!passed.ok()) {
       SAPWOOD_TRY(cache->free(slots));
       return passed;
@@ -367,6 +370,19 @@ Status Session::start(std::span<const int32_t> prompt, const GenerateOptions& op
 }
 Result<std::span<const int32_t>> Session::step() { return state_->step(); }
 Status Session::finish_at(int emitted) { return state_->finish_at(emitted); }
+void Session::observe_heat(std::optional<float> celsius, std::optional<float> watts) {
+  const double now = std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
+  State& state = *state_;
+  if (celsius) state.trace.value(TraceName::kTemperature, static_cast<double>(*celsius));
+  if (!state.governor.observe(now, celsius, watts)) return;
+  state.stats.heat = state.governor.heat();
+  state.trace.value(TraceName::kModeChange, static_cast<int>(state.stats.heat));
+}
+
+void Session::record_into(std::shared_ptr<TraceRing> ring) {
+  state_->trace.record_into(std::move(ring));
+}
+
 void Session::cancel() { state_->cancelled.store(true, std::memory_order_relaxed); }
 
 StopReason Session::stop_reason() const { return state_->reason; }

@@ -20,6 +20,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,10 +29,12 @@
 #include "base/status.h"
 #include "draft/drafter.h"
 #include "engine/adaptation.h"
+#include "engine/governor.h"
 #include "engine/mode.h"
 #include "engine/watchdog.h"
 #include "memory/prefix_cache.h"
 #include "model/model.h"
+#include "trace/trace_ring.h"
 #include "tree/budget.h"
 #include "tree/controller.h"
 #include "tree/cost_grid.h"
@@ -122,6 +125,7 @@ struct SessionStats {
                                     // the target's, would have cost the trees they became part of
   bool tuned_costs = false;         // the budget started from measurements of this device
   int64_t missed_deadlines = 0;     // of stages, and drafters that failed
+  Heat heat = Heat::kCool;          // the governor's state by now
   std::string watchdog;             // the latest of these in words, and what was done; empty: none
 
   double mean_accepted_length() const;  // emitted tokens a step; 0 before the first
@@ -161,6 +165,13 @@ class Session {
 
   // From any thread: the next step(), or the next chunk of a running start(), ends with kCancelled.
   void cancel();
+
+  // What sensors say of the device, now; one that there is none of is not heard. From the next step
+  // on speculation is what the governor makes of it (engine/governor.h); the text stays the same.
+  void observe_heat(std::optional<float> celsius, std::optional<float> watts);
+
+  // Events go into this ring from the next step or start() on; null: into none.
+  void record_into(std::shared_ptr<TraceRing> ring);
 
   StopReason stop_reason() const;
   const SessionStats& stats() const;

@@ -10,6 +10,7 @@
 #include "engine/adaptation.h"
 #include "engine/draft_thread.h"
 #include "engine/session.h"
+#include "engine/step_trace.h"
 #include "engine/watchdog.h"
 #include "memory/prefix_cache.h"
 #include "tree/proposals.h"
@@ -78,6 +79,7 @@ struct Session::State {
   void learn(size_t text_before);  // drafter and adaptation, from what the step found out
   void let_draft_rest();           // the drafter's thread
   StopReason reason_after_step() const;
+  void trace_counters();
 
   Status no_slot_left(const char* whose) const;
   void share_text();        // what is committed of it, with texts to come
@@ -92,6 +94,8 @@ struct Session::State {
   const DoubleBuffer double_buffer;
   AheadChoice ahead;
   bool asked_thread = false;  // in this step
+  StepTrace trace;
+  Governor governor;
   CostCurve curve;
   const CostGrid measured_costs;
   const bool learn_costs;

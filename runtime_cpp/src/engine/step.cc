@@ -30,6 +30,7 @@ Result<std::span<const int32_t>> Session::State::step() {
   if (reason != StopReason::kNone) return std::span<const int32_t>();
 
   const Clock::time_point begin = Clock::now();
+  trace.begin(static_cast<int>(stats.steps) + 1, generate.mode);
   running = false;  // until the step has gone through
   double draft_seconds = 0;
   double pass_seconds = 0;
@@ -56,6 +57,9 @@ void Session::State::drop_draft() {
 }
 
 void Session::State::report_misses() {
+  if (watchdog.missed() > stats.missed_deadlines) {
+    trace.value(TraceName::kDeadlineMissed, static_cast<double>(watchdog.missed()));
+  }
   stats.missed_deadlines = watchdog.missed();
   stats.watchdog = watchdog.report();
 }
@@ -74,7 +78,8 @@ bool Session::State::plan_draft(DraftRequest& request) {
   request.max_nodes = std::min(max_nodes, cache->make_room(max_nodes + 1) - 1);
   const Fallback::Plan plan =
       std::max(adapts() ? fallback.plan() : Fallback::Plan::kAsAsked, watchdog.plan());
-  if (plan == Fallback::Plan::kPlain) return false;
+  if (plan == Fallback::Plan::kPlain || !governor.may_draft()) return false;
+  controller.set_beta(static_cast<float>(stats.beta) + governor.beta_added());
   switch (plan == Fallback::Plan::kChain ? Mode::kChain : generate.mode) {
     case Mode::kPlain:
       return false;
@@ -98,9 +103,13 @@ bool Session::State::plan_draft(DraftRequest& request) {
   }
   if (request.max_nodes < 1 || request.max_depth < 1) return false;
   if (generate.verifier == Verifier::kBlock && draws_drafts()) request.max_width = 1;
+  request.max_width = governor.width(request.max_width);
+  request.max_nodes = governor.width(request.max_nodes);
   request.pruning = &controller;
   request.sampling = generate.sampling;
   request.sampling.seed = 0;
+  request.trace = trace.ring();
+  request.traced = trace.event();
   return true;
 }
 
@@ -168,13 +177,19 @@ Status Session::State::go_through(double& draft_seconds, double& pass_seconds) {
   draft();
   draft_seconds = seconds_since(begin);
   stats.draft_seconds += draft_seconds;
+  // A drafter on a thread of its own records itself: here it is waited for.
+  trace.stage(on_thread() ? TraceName::kSyncDraftToTarget : TraceName::kDraftGenerate, tree.size());
   SAPWOOD_TRY(take_slots_and_verify(pass_seconds));
   const std::span<const int32_t> slots(step_slots.data(), static_cast<size_t>(tree.size()) + 1);
   const size_t text_before = tokens.size();
   SAPWOOD_TRY(commit(slots));
+  const int accepted = static_cast<int>(verdict.accepted.size());
+  trace.stage(TraceName::kAcceptRejectSample, static_cast<int>(slots.size()), accepted);
   const Clock::time_point committed_at = Clock::now();
   if (drafts()) learn(text_before);
   const double learn_seconds = seconds_since(committed_at);
+  trace.stage(TraceName::kLearn, static_cast<int>(slots.size()));
+  if (trace.on()) trace_counters();
   stats.draft_seconds += learn_seconds;
   // Learning looks at every row, so a row costs it too.
   pass_seconds += learn_seconds;
@@ -230,8 +245,10 @@ Status Session::State::verify(std::span<const int32_t> slots, double& pass_secon
       count == 1 ? watchdog.limit_of_one_row(expected_ms) : watchdog.limit(expected_ms);
   const Clock::time_point begin = Clock::now();
   pass_deadline = Watchdog::after(limit);
+  trace.stage(TraceName::kSyncDraftToTarget, count);
   const Status passed = run(batch, rows);
   pass_seconds = seconds_since(begin);
+  trace.stage(TraceName::kTargetVerify, count);
   if (asked_thread) draft_thread->verified();
   if (passed.code() == Code::kCancelled) {
     watchdog.pass_was_given_up(count, limit);
@@ -296,7 +313,6 @@ void Session::State::learn(size_t text_before) {
   if (generate.adapt) {
     beta.observe(static_cast<int>(verdict.emitted.size()));
     stats.beta = beta.beta();
-    controller.set_beta(static_cast<float>(stats.beta));
   }
   if (adapts()) {
     const int accepted = static_cast<int>(verdict.accepted.size());
@@ -316,6 +332,16 @@ void Session::State::learn(size_t text_before) {
   if (asked_thread) return draft_thread->learn_later(rows, logits);
   drafter->follow(verdict.emitted);
   drafter->observe(rows);
+}
+
+void Session::State::trace_counters() {
+  const std::span<const int32_t> slots = committed.slots();
+  int runs = slots.empty() ? 0 : 1;
+  for (size_t i = 1; i < slots.size(); ++i) runs += slots[i] != slots[i - 1] + 1;
+  trace.value(TraceName::kTreeSize, tree.size());
+  trace.value(TraceName::kAccepted, static_cast<double>(verdict.accepted.size()));
+  trace.value(TraceName::kKvSlots, cache->taken());
+  trace.value(TraceName::kKvRuns, runs);
 }
 
 StopReason Session::State::reason_after_step() const {

@@ -99,11 +99,16 @@ void TraceRing::clear() {
   next_.store(0, std::memory_order_release);
 }
 
+void record_stage(TraceRing& ring, TraceEvent event, Clock::time_point begin,
+                  Clock::time_point end) {
+  event.begin_ns = nanoseconds(begin);
+  event.duration_ns = nanoseconds(end) - event.begin_ns;
+  ring.record(event);
+}
+
 void TraceSpan::end() {
   if (ring_ == nullptr) return;
-  event_.begin_ns = nanoseconds(begin_);
-  event_.duration_ns = nanoseconds(Clock::now()) - event_.begin_ns;
-  ring_->record(event_);
+  record_stage(*ring_, event_, begin_, Clock::now());
   ring_ = nullptr;
 }
 

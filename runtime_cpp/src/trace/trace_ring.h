@@ -93,6 +93,10 @@ class TraceRing {
   std::atomic<uint64_t> next_{0};
 };
 
+// A stage between two times.
+void record_stage(TraceRing& ring, TraceEvent event, Clock::time_point begin,
+                  Clock::time_point end);
+
 // A stage from here to the end of the scope. Without a ring it does nothing, the clock included.
 class TraceSpan {
  public:

@@ -1,22 +1,20 @@
-// How an answer is decoded on a warm device (MATH.md, section 7).
+// How an answer is decoded on a warm device: the governor's word (engine/governor.h), for options
+// of the C API.
 #pragma once
 
 #include <optional>
-#include <string_view>
 
+#include "engine/governor.h"
 #include "sapwood/sapwood.h"
 
 namespace sapwood {
 
-enum class Heat { kCool, kWarm, kHot, kCritical };
-std::string_view heat_name(Heat heat);
-
-// Follows the temperature: up at once, down one state a reading, and only below 45 C.
 class HeatWatch {
  public:
+  // A reading, now; none: there is nothing that measures, and the device counts as cool.
   void report(std::optional<double> celsius);
 
-  Heat heat() const { return heat_; }
+  Heat heat() const { return governor_.heat(); }
   std::optional<double> celsius() const { return celsius_; }
 
   // Warm: beta 0.1 higher. Hot: 0.2 higher, and chains and fixed trees half as long. Critical:
@@ -24,7 +22,7 @@ class HeatWatch {
   void apply(sapwood_generate_options* options) const;
 
  private:
-  Heat heat_ = Heat::kCool;
+  Governor governor_;
   std::optional<double> celsius_;
 };
 

@@ -13,6 +13,7 @@ import android.widget.ListView;
 import android.widget.TextView;
 import com.endpoint.sapwood.engine.Engine;
 import com.endpoint.sapwood.engine.GenerateOptions.Mode;
+import com.endpoint.sapwood.engine.TreeSnapshot;
 import java.util.Set;
 import java.util.TreeSet;
 import org.junit.Rule;
@@ -50,6 +51,11 @@ public class ChatActivityTest {
     return ((TextView) chat.findViewById(id)).getText().toString();
   }
 
+  private static int hits() {
+    TreeSnapshot tree = AppRule.session().tree();
+    return tree == null ? 0 : tree.acceptedCount();
+  }
+
   /** The text of a row as it stands on the screen. */
   private static TextView row(ChatActivity chat, int position, int id) {
     ListView list = chat.findViewById(R.id.messages);
@@ -79,15 +85,20 @@ public class ChatActivityTest {
 
   @Test
   public void anAnswerStreamsOntoTheScreen() throws Exception {
+    RuntimeEnvironment.setQualifiers(AppRule.PHONE);
     ChatActivity chat = app.openChat().get();
     assertEquals(View.VISIBLE, chat.findViewById(R.id.welcome).getVisibility());
-    AppRule.application().settings().setLength(64);
+    AppRule.application().settings().setLength(128);
     Set<Integer> lengths = new TreeSet<>();
     AppRule.session().observe(new Lengths(lengths));
     say(chat, "Why are leaves green?");
     waitForText();
     assertEquals(View.GONE, chat.findViewById(R.id.welcome).getVisibility());
     assertEquals("", shown(chat, R.id.message));
+    Waiting.until(
+        "a guess that came true, or the end",
+        () -> (last().text.length() > 300 && hits() > 0) || !AppRule.session().isAnswering());
+    Pictures.take(chat, "answering");
     waitForAnswer();
     assertTrue("came in pieces: " + lengths, lengths.size() > 3);
     assertEquals(last().text.toString(), row(chat, 1, R.id.item_text).getText().toString());

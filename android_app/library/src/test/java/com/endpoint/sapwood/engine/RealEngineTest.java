@@ -32,7 +32,7 @@ public class RealEngineTest {
     final BlockingQueue<String> pieces = new LinkedBlockingQueue<>();
     final BlockingQueue<String> end = new LinkedBlockingQueue<>();
     volatile Stats stats;
-    volatile TreeSnapshot tree;
+    volatile int largestTree;
 
     @Override
     public void onReading(int promptTokens) {}
@@ -48,7 +48,7 @@ public class RealEngineTest {
 
     @Override
     public void onTree(TreeSnapshot now) {
-      tree = now;
+      largestTree = Math.max(largestTree, now.nodes.size());
     }
 
     @Override
@@ -140,7 +140,7 @@ public class RealEngineTest {
       plain = plain == null ? heard.text.toString() : plain;
       assertEquals(mode.toString(), plain, heard.text.toString());
       assertEquals(24, heard.stats.emittedTokens);
-      assertTrue(mode.toString(), mode == Mode.PLAIN || heard.tree.nodes.size() > 0);
+      assertTrue(mode.toString(), mode == Mode.PLAIN || heard.largestTree > 0);
       waitFor(Engine.State.READY);
     }
     assertTrue(plain.toLowerCase(Locale.ROOT).contains("green"));

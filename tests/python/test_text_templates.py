@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import random
 from collections.abc import Callable
@@ -205,6 +206,9 @@ def conversations(seed: int, count: int) -> list[Messages]:
     return made
 
 
+in_python = functools.cache(ChatTemplate)  # compiled once for many conversations
+
+
 def outcome(render: Callable[[], str]) -> str:
     """What a template becomes; a refusal is its line."""
     try:
@@ -217,9 +221,7 @@ def both(source: str, messages: Any, **variables: Any) -> tuple[str, str]:
     """What Python and the engine make of a template."""
 
     def python() -> str:
-        return ChatTemplate(source).render(
-            messages, bos_token="<bos>", eos_token="<eos>", **variables
-        )
+        return in_python(source).render(messages, bos_token="<bos>", eos_token="<eos>", **variables)
 
     def engine() -> str:
         return _runtime.render_chat_template(

@@ -66,9 +66,8 @@ void TraceRing::record(const TraceEvent& event) {
   const uint64_t index = next_.fetch_add(1, std::memory_order_relaxed);
   Slot& slot = slots_[index & mask_];
   if (slot.number.exchange(kBusy, std::memory_order_acquire) == kBusy) return;
-  // A reader that sees one of the new words also sees that the slot is not whole.
-  std::atomic_thread_fence(std::memory_order_release);
-  for (size_t i = 0; i < kWords; ++i) slot.words[i].store(words[i], std::memory_order_relaxed);
+  // Every word is released: a reader that sees a new one also sees that the slot is not whole.
+  for (size_t i = 0; i < kWords; ++i) slot.words[i].store(words[i], std::memory_order_release);
   slot.number.store(index, std::memory_order_release);
 }
 
@@ -81,8 +80,7 @@ std::vector<TraceEvent> TraceRing::snapshot() const {
     const Slot& slot = slots_[index & mask_];
     if (slot.number.load(std::memory_order_acquire) != index) continue;
     std::array<uint64_t, kWords> words;
-    for (size_t i = 0; i < kWords; ++i) words[i] = slot.words[i].load(std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_acquire);
+    for (size_t i = 0; i < kWords; ++i) words[i] = slot.words[i].load(std::memory_order_acquire);
     if (slot.number.load(std::memory_order_relaxed) != index) continue;
     events.push_back({static_cast<TraceName>(words[0] & 0xff),
                       static_cast<uint8_t>(words[0] >> 8 & 0xff),

@@ -22,9 +22,10 @@ set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 set(SAPWOOD_CCACHE SAPWOOD_CCACHE-NOTFOUND CACHE FILEPATH "zig has a cache of its own" FORCE)
 set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64-static)
 
-# A position-independent static executable, its segments aligned for kernels with pages of 16 KiB.
+# A position-independent static executable without symbols, its segments aligned for kernels with
+# pages of 16 KiB.
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
-set(CMAKE_EXE_LINKER_FLAGS_INIT "-static -pie -Wl,-z,max-page-size=16384")
+set(CMAKE_EXE_LINKER_FLAGS_INIT "-static -pie -s -Wl,-z,max-page-size=16384")
 # zig names instruction sets in its own way.
 set(SAPWOOD_ISA_FLAGS_neon_dotprod -mcpu=cortex_a76)
 set(SAPWOOD_ISA_FLAGS_neon_i8mm -mcpu=cortex_a76+i8mm)

@@ -1,31 +1,10 @@
 // sapwood._runtime: the C++ runtime as Python sees it.
 
+#include "base/code_name.h"
 #include "bindings.h"
 
 namespace sapwood::python {
 namespace {
-
-const char* code_name(Code code) {
-  switch (code) {
-    case Code::kOk:
-      return "ok";
-    case Code::kInvalidArgument:
-      return "invalid_argument";
-    case Code::kNotFound:
-      return "not_found";
-    case Code::kCorrupt:
-      return "corrupt";
-    case Code::kUnsupported:
-      return "unsupported";
-    case Code::kExhausted:
-      return "exhausted";
-    case Code::kCancelled:
-      return "cancelled";
-    case Code::kInternal:
-      return "internal";
-  }
-  return "internal";
-}
 
 void translate_status(const std::exception_ptr& pointer, void*) {
   try {

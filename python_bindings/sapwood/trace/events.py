@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sapwood import _runtime
@@ -49,8 +48,3 @@ def events_of(ring: _runtime.TraceRing) -> list[Event]:
 
 
 _FIELDS = ("name", "begin_ns", "duration_ns", "value", "step", "rows", "accepted", "mode")
-
-
-def named(events: Sequence[Event], name: str) -> list[Event]:
-    """Those of one name."""
-    return [event for event in events if event.name == name]

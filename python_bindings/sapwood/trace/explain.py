@@ -73,9 +73,8 @@ def explain(events: Sequence[Event]) -> Explanation:
     total = sum(step.length for step in steps)
     spent: dict[str, int] = defaultdict(int)
     for step in steps:
-        for name, time in step.stages.items():
-            if name != _PRUNE:  # inside drafting
-                spent[name] += time
+        for name, time in _outer(step).items():
+            spent[name] += time
     shares = {name: time / total for name, time in sorted(spent.items(), key=lambda s: -s[1])}
     shares["between stages"] = max(0.0, 1 - sum(shares.values()))
     counters: dict[str, list[Event]] = defaultdict(list)
@@ -180,6 +179,7 @@ def sync_gaps(steps: Sequence[Step], _: Counters) -> Finding | None:
 
 
 def _outer(step: Step) -> dict[str, int]:
+    """Its stages but for pruning, which lies inside drafting."""
     return {name: time for name, time in step.stages.items() if name != _PRUNE}
 
 

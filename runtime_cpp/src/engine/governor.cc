@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/clock.h"
+
 namespace sapwood {
 
 std::string_view heat_name(Heat heat) {
@@ -40,6 +42,10 @@ bool Governor::observe(double seconds, std::optional<float> celsius, std::option
   calm_since_ = seconds;  // the next fall needs calm of its own
   fell_at_ = seconds;
   return true;
+}
+
+bool Governor::observe_now(std::optional<float> celsius, std::optional<float> watts) {
+  return observe(seconds_since({}), celsius, watts);
 }
 
 }  // namespace sapwood

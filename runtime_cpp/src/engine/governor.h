@@ -35,6 +35,7 @@ class Governor {
   // What a sensor says at a time that does not go back; a sensor that there is none of is not
   // heard. Whether the state is another now.
   bool observe(double seconds, std::optional<float> celsius, std::optional<float> watts);
+  bool observe_now(std::optional<float> celsius, std::optional<float> watts);  // by Clock
 
   Heat heat() const { return heat_; }
   // What it means for a step.

@@ -371,10 +371,9 @@ Status Session::start(std::span<const int32_t> prompt, const GenerateOptions& op
 Result<std::span<const int32_t>> Session::step() { return state_->step(); }
 Status Session::finish_at(int emitted) { return state_->finish_at(emitted); }
 void Session::observe_heat(std::optional<float> celsius, std::optional<float> watts) {
-  const double now = std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
   State& state = *state_;
   if (celsius) state.trace.value(TraceName::kTemperature, static_cast<double>(*celsius));
-  if (!state.governor.observe(now, celsius, watts)) return;
+  if (!state.governor.observe_now(celsius, watts)) return;
   state.stats.heat = state.governor.heat();
   state.trace.value(TraceName::kModeChange, static_cast<int>(state.stats.heat));
 }

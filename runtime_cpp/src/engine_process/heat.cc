@@ -2,15 +2,12 @@
 
 #include <algorithm>
 
-#include "base/clock.h"
-
 namespace sapwood {
 
 void HeatWatch::report(std::optional<double> celsius) {
   celsius_ = celsius;
   if (celsius) {
-    const double now = std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
-    governor_.observe(now, static_cast<float>(*celsius), {});
+    governor_.observe_now(static_cast<float>(*celsius), {});
   } else {
     governor_ = Governor();
   }

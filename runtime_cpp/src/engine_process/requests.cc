@@ -175,28 +175,6 @@ Status read_thermal(const JsonObject& request, std::optional<double>* celsius) {
   return Status::okay();
 }
 
-std::string_view code_name(Code code) {
-  switch (code) {
-    case Code::kOk:
-      return "ok";
-    case Code::kInvalidArgument:
-      return "invalid_argument";
-    case Code::kNotFound:
-      return "not_found";
-    case Code::kCorrupt:
-      return "corrupt";
-    case Code::kUnsupported:
-      return "unsupported";
-    case Code::kExhausted:
-      return "exhausted";
-    case Code::kCancelled:
-      return "cancelled";
-    case Code::kInternal:
-      return "internal";
-  }
-  return "internal";
-}
-
 nlohmann::json stats_json(const sapwood_stats& stats, const LoadedFacts& facts,
                           double first_token_seconds, const HeatWatch& heat) {
   nlohmann::json json = {

@@ -23,9 +23,6 @@ Status read_generate(const JsonObject& request, std::string_view payload, Answer
                      int* snapshot_milliseconds);
 Status read_thermal(const JsonObject& request, std::optional<double>* celsius);
 
-// "invalid_argument", ...
-std::string_view code_name(Code code);
-
 // What does not change between a load and the next.
 struct LoadedFacts {
   std::string drafter;

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/code_name.h"
 #include "kernels/kernels.h"
 
 namespace sapwood {

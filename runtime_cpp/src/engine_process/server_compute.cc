@@ -2,6 +2,7 @@
 #include <exception>
 #include <utility>
 
+#include "base/code_name.h"
 #include "engine_process/server.h"
 
 namespace sapwood {

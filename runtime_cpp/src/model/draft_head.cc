@@ -6,6 +6,7 @@
 
 #include "kernels/kernels.h"
 #include "model/check_batch.h"
+#include "model/host_options.h"
 
 namespace sapwood {
 namespace {
@@ -39,7 +40,7 @@ DraftHead::DraftHead(std::shared_ptr<const DraftFolder> draft, std::shared_ptr<c
 Result<std::unique_ptr<DraftHead>> DraftHead::open(std::shared_ptr<const DraftFolder> draft,
                                                    std::shared_ptr<const Bundle> target,
                                                    const NativeOptions& options) {
-  SAPWOOD_TRY(check_native_options(options));
+  SAPWOOD_TRY(check_host_options(options.threads, options.max_rows));
   SAPWOOD_TRY(check_kind(*draft, DraftKind::kHead));
   SAPWOOD_TRY(check_fits(*draft, *target));
   Result<std::optional<UncertaintyHead>> uncertainty = uncertainty_head_of(*draft);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/check_batch.h"
+#include "model/host_options.h"
 
 namespace sapwood {
 namespace {
@@ -148,21 +149,9 @@ class NativeModel final : public Model {
 
 }  // namespace
 
-Status check_native_options(const NativeOptions& options) {
-  if (options.threads < 1 || options.threads > 256) {
-    return Status(Code::kInvalidArgument, "threads: " + std::to_string(options.threads) +
-                                              " is not between 1 and 256; try the number of cores");
-  }
-  if (options.max_rows < 1 || options.max_rows > 4096) {
-    return Status(Code::kInvalidArgument,
-                  "max_rows: " + std::to_string(options.max_rows) + " is not between 1 and 4096");
-  }
-  return Status::okay();
-}
-
 Result<std::unique_ptr<Model>> open_native_model(std::shared_ptr<const Bundle> bundle,
                                                  const NativeOptions& options) {
-  SAPWOOD_TRY(check_native_options(options));
+  SAPWOOD_TRY(check_host_options(options.threads, options.max_rows));
   if (options.layers < 0 || options.layers > bundle->spec().layers) {
     return Status(Code::kInvalidArgument,
                   "layers: " + std::to_string(options.layers) + " is not between 1 and the " +

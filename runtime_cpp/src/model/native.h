@@ -20,9 +20,6 @@ struct NativeOptions {
   std::shared_ptr<ThreadTeam> team = nullptr;
 };
 
-// Of threads and max_rows: kInvalidArgument, naming the one that is out of range.
-Status check_native_options(const NativeOptions& options);
-
 // Keeps the bundle open for as long as the model lives.
 Result<std::unique_ptr<Model>> open_native_model(std::shared_ptr<const Bundle> bundle,
                                                  const NativeOptions& options);

@@ -3,11 +3,11 @@
 #include <onnxruntime_c_api.h>
 
 #include <array>
-#include <filesystem>
 #include <utility>
 #include <vector>
 
 #include "model/check_batch.h"
+#include "model/host_options.h"
 #include "model/onnxruntime_graph.h"
 #include "model/onnxruntime_library.h"
 #include "operators/onnxruntime/operator.h"
@@ -213,27 +213,14 @@ Status OnnxRuntimeModel::forward(const RowBatch& batch, KvStore& kv, std::span<f
 
 Result<std::unique_ptr<Model>> open_onnxruntime_model(std::shared_ptr<const Bundle> bundle,
                                                       const OnnxRuntimeOptions& options) {
-  if (options.threads < 1 || options.threads > 256) {
-    return Status(Code::kInvalidArgument, "threads: " + std::to_string(options.threads) +
-                                              " is not between 1 and 256; try the number of cores");
-  }
-  if (options.max_rows < 1 || options.max_rows > 4096) {
-    return Status(Code::kInvalidArgument,
-                  "max_rows: " + std::to_string(options.max_rows) + " is not between 1 and 4096");
-  }
-  const std::string path = bundle->file_path(bundle->manifest().onnx_file);
-  if (path.empty()) {
-    return Status(Code::kUnsupported, "the bundle '" + bundle->manifest().name +
-                                          "' holds no ONNX graph; export it with --format onnx");
-  }
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) {
-    return Status(Code::kNotFound, path + ": is missing; export the bundle again");
-  }
+  SAPWOOD_TRY(check_host_options(options.threads, options.max_rows));
+  const Result<std::string> path =
+      graph_path(*bundle, bundle->manifest().onnx_file, "ONNX graph", "onnx");
+  if (!path.ok()) return path.status();
   const Result<const OrtApi*> api = load_onnxruntime(options.library);
   if (!api.ok()) return api.status();
   auto model = std::make_unique<OnnxRuntimeModel>(*api.value(), std::move(bundle), options);
-  SAPWOOD_TRY(model->open(path));
+  SAPWOOD_TRY(model->open(path.value()));
   return std::unique_ptr<Model>(std::move(model));
 }
 

@@ -8,6 +8,7 @@
 
 #include "kernels/kernels.h"
 #include "kernels/team_linear.h"
+#include "model/host_options.h"
 
 namespace sapwood {
 namespace {
@@ -39,7 +40,7 @@ ParallelHeads::ParallelHeads(std::shared_ptr<const DraftFolder> draft,
 Result<std::unique_ptr<ParallelHeads>> ParallelHeads::open(std::shared_ptr<const DraftFolder> draft,
                                                            std::shared_ptr<const Bundle> target,
                                                            const NativeOptions& options) {
-  SAPWOOD_TRY(check_native_options(options));
+  SAPWOOD_TRY(check_host_options(options.threads, options.max_rows));
   SAPWOOD_TRY(check_kind(*draft, DraftKind::kParallelHeads));
   SAPWOOD_TRY(check_fits(*draft, *target));
   Result<std::optional<UncertaintyHead>> uncertainty = uncertainty_head_of(*draft);

@@ -47,6 +47,17 @@ DEFAULT_PROMPTS = (
     "blue book, water the ferns, call the plumber, and post the letter to Aunt Ida.",
 )
 
+PromptsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--prompt",
+        "-p",
+        help="May be given several times. Without it: three of ours.",
+        show_default=False,
+    ),
+]
+RepeatsOption = Annotated[int, typer.Option(min=1, max=1000, help="Answers to each prompt.")]
+
 
 @dataclass(frozen=True)
 class Turn:
@@ -76,16 +87,8 @@ def decode(
         str, typer.Option(help="Modes to compare, separated by commas.")
     ] = "plain,chain,fixed,dynamic",
     hosts: Annotated[str, typer.Option(help="Hosts to compare, separated by commas.")] = "native",
-    prompt: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--prompt",
-            "-p",
-            help="May be given several times. Without it: three of ours.",
-            show_default=False,
-        ),
-    ] = None,
-    repeats: Annotated[int, typer.Option(min=1, max=1000, help="Answers to each prompt.")] = 3,
+    prompt: PromptsOption = None,
+    repeats: RepeatsOption = 3,
     as_json: JsonOption = False,
     *,
     engine_options: EngineOptions,

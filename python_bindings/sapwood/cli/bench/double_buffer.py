@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
 from rich.table import Table
 
-from sapwood.cli.bench.decode import DEFAULT_PROMPTS
+from sapwood.cli.bench.decode import DEFAULT_PROMPTS, PromptsOption, RepeatsOption
 from sapwood.cli.common import (
     BundleArgument,
     JsonOption,
@@ -48,16 +47,8 @@ class _Answer:
 )
 def double_buffer(
     bundle: BundleArgument = None,
-    prompt: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--prompt",
-            "-p",
-            help="May be given several times. Without it: three of ours.",
-            show_default=False,
-        ),
-    ] = None,
-    repeats: Annotated[int, typer.Option(min=1, max=1000, help="Answers to each prompt.")] = 3,
+    prompt: PromptsOption = None,
+    repeats: RepeatsOption = 3,
     as_json: JsonOption = False,
     *,
     engine_options: EngineOptions,

@@ -240,7 +240,9 @@ ensure_module() {
     echo "$root $headers $executorch" # an editable install points to its checkout
   } | hash_of)
   stamp_is module "$wanted" && return
-  PATH=$venv/bin:$PATH SAPWOOD_ONNXRUNTIME_HEADERS=$headers SAPWOOD_EXECUTORCH=$executorch \
+  # The compiler by the name that the presets use: ccache tells objects apart by it.
+  PATH=$venv/bin:$PATH CC=${CC-cc} CXX=${CXX-c++} SAPWOOD_ONNXRUNTIME_HEADERS=$headers \
+    SAPWOOD_EXECUTORCH=$executorch \
     quietly "compiling the runtime (about two minutes the first time)" \
     pip_install --no-build-isolation --no-deps --editable "$root"
   set_stamp module "$wanted"

@@ -421,6 +421,17 @@ def test_a_target_that_is_not_there_is_one_line(sapwood: Sapwood, tmp_path: Path
     assert not (tmp_path / "d.work").exists()
 
 
+def test_a_gpu_that_is_not_there_is_one_line_before_anything_is_written(
+    sapwood: Sapwood, tmp_path: Path
+) -> None:
+    run = sapwood(
+        "distill", "--out", tmp_path / "draft", "--device", "cuda",
+        environment={"CUDA_VISIBLE_DEVICES": ""},
+    )  # fmt: skip
+    refused(run, "no GPU", "--device cpu")
+    assert not list(tmp_path.iterdir())
+
+
 def test_ctrl_c_leaves_whole_shards_and_no_traceback(tiny_bundle: Path, tmp_path: Path) -> None:
     folder = tmp_path / "draft.work" / "data"
     arguments = ("--target", tiny_bundle, "--out", tmp_path / "draft", "--data-only")

@@ -14,6 +14,8 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("sapwood._runtime", reason="sapwood is not built")
 
+from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
+
 from runtime_session import RuntimeSession  # noqa: E402
 from sapwood import _runtime  # noqa: E402
 from sapwood.errors import SapwoodError  # noqa: E402
@@ -26,8 +28,10 @@ from sapwood_export.distill.draft_folder import (  # noqa: E402
     read_draft,
     write_draft,
 )
-from sapwood_export.distill.evaluate import figures  # noqa: E402
+from sapwood_export.distill.evaluate import TargetOutput, figures  # noqa: E402
 from sapwood_export.distill.finish import choose_subset, compare_with_target, dequantised  # noqa: E402
+from sapwood_export.distill.head import HeadInputs, output_states, unrolled_states  # noqa: E402
+from sapwood_export.distill.losses import soft_cross_entropy  # noqa: E402
 from sapwood_export.distill.shards import (  # noqa: E402
     Text,
     open_shard,
@@ -35,6 +39,7 @@ from sapwood_export.distill.shards import (  # noqa: E402
     write_data_file,
     write_shard,
 )
+from sapwood_export.distill.text_tokens import TextTokens  # noqa: E402
 from sapwood_export.distill.train import TrainingOptions, train  # noqa: E402
 from sapwood_export.distill.training import Training  # noqa: E402
 from sapwood_export.distill.uncertainty import (  # noqa: E402
@@ -49,7 +54,14 @@ from sapwood_export.distill.vocabulary import (  # noqa: E402
     token_counts,
     weigh_sizes,
 )
-from sapwood_export.distill.windows import MEASURED, TRAINED, Sampler, sequences, windows  # noqa: E402
+from sapwood_export.distill.windows import (  # noqa: E402
+    MEASURED,
+    TRAINED,
+    Batch,
+    Sampler,
+    sequences,
+    windows,
+)
 from tiny_models import tiny_config, tiny_weights, write_folder  # noqa: E402
 
 LAYERS = (1, 2, 3)
@@ -165,6 +177,48 @@ def test_training_goes_on_from_a_checkpoint_as_if_it_had_not_stopped(
     assert asdict(whole.sampler.state()) == asdict(other.sampler.state())
     for name, weight in whole.weights.items():
         assert torch.equal(weight, other.weights[name]), name
+
+
+def test_on_a_gpu_a_step_takes_no_tensor_from_the_cpu(bundle: Path, data: Path) -> None:
+    """On a stand-in: torch follows shapes and devices of a GPU that is not there, and refuses
+    operations over two devices."""
+    training = Training(bundle, data, QUICK)
+    training.begin()
+    weights = training.trained_weights()
+    drawn = training.assembler.batch(training.sampler.draw(2))
+    rows = drawn.rows(0)
+    gpu = torch.device("cuda", 0)
+    with FakeTensorMode() as stand_in, torch.no_grad():
+        there = {name: stand_in.from_tensor(w).to(gpu) for name, w in weights.items()}
+        target = TargetOutput(
+            *map(stand_in.from_tensor, (training.target.norm, training.target.head)),
+            training.target.norm_epsilon,
+        ).to(gpu)
+        inputs = HeadInputs(*map(stand_in.from_tensor, vars(drawn.inputs).values()))
+        others = (drawn.tokens, drawn.final, drawn.counted, drawn.depth)
+        batch = Batch(inputs, *map(stand_in.from_tensor, others)).to(gpu)
+        rows = stand_in.from_tensor(rows).to(gpu)
+        text = TextTokens(
+            rows[:5], torch.empty(*batch.tokens.shape, 5, device=gpu), batch.inputs.visible
+        )
+        assert text.seen(rows).device == gpu
+        for state in unrolled_states(training.spec, there, batch.inputs, 2):
+            states = output_states(there, state.flatten(0, 1)[rows], training.spec.norm_epsilon)
+            labels = target.states(batch.final.flatten(0, 1)[rows])
+            loss, agreement = soft_cross_entropy(states, target.head, labels, target.head)
+            assert {loss.device, agreement.same_top.device, agreement.overlap.device} == {gpu}
+        with pytest.raises(RuntimeError, match="device"):
+            unrolled_states(training.spec, there, inputs, 1)
+
+
+def test_a_checkpoint_of_any_device_is_on_the_cpu(bundle: Path, data: Path, tmp_path: Path) -> None:
+    training = Training(bundle, data, QUICK)
+    training.begin()
+    training.step()
+    checkpoint.save(tmp_path, training.state())
+    state = checkpoint.load(tmp_path)
+    assert state is not None
+    assert {tensor.device.type for tensor in state["weights"].values()} == {"cpu"}
 
 
 def test_a_damaged_checkpoint_is_refused_in_a_line(tmp_path: Path) -> None:

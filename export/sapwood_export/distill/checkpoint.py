@@ -28,7 +28,7 @@ def load(folder: Path) -> dict[str, Any] | None:
     if not path.is_file():
         return None
     try:
-        state: dict[str, Any] = torch.load(path, weights_only=True)
+        state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises whatever the damage leads to
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise SapwoodError(

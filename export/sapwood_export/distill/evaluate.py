@@ -26,6 +26,10 @@ class TargetOutput:
     head: Tensor  # [vocabulary, h], in the precision labels are computed in
     norm_epsilon: float
 
+    def to(self, device: torch.device) -> TargetOutput:
+        """The same there; shares its tensors where they are already."""
+        return TargetOutput(self.norm.to(device), self.head.to(device), self.norm_epsilon)
+
     def states(self, final: Tensor) -> Tensor:
         """What the head reads, from last hidden states [..., h] of any precision."""
         return rms_norm(final.float(), self.norm, self.norm_epsilon).to(self.head.dtype)

@@ -48,7 +48,7 @@ def finish(training: Training, out: Path, graph: bool = False) -> dict[str, Any]
     """
     formats = training.formats
     choices, ids = choose_subset(training)
-    plain = {name: tensor.detach() for name, tensor in training.weights.items()}
+    plain = training.trained_weights()
     plain["head"] = read_head(training.bundle, training.spec)[ids]
     packed = dequantised(plain, formats)
 

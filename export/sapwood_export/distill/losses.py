@@ -40,9 +40,9 @@ class _SoftCrossEntropy(torch.autograd.Function):
         step = max(1, _CHUNK_LOGITS // subset)
         train_head = context.needs_input_grad[1]
         state_gradient = torch.empty_like(states)
-        head_gradient = torch.zeros(head.shape) if train_head else None
+        head_gradient = torch.zeros_like(head, dtype=torch.float32) if train_head else None
         total = states.new_zeros((), dtype=torch.float32)
-        same_top, overlap = torch.empty(rows), torch.empty(rows)
+        same_top, overlap = (states.new_empty(rows, dtype=torch.float32) for _ in range(2))
         for begin in range(0, rows, step):
             here = slice(begin, begin + step)
             p = torch.softmax((label_states[here] @ label_head.T).float(), dim=-1)

@@ -46,12 +46,19 @@ from sapwood_export.distill.windows import (
     windows_of,
 )
 
+
+def cuda_is_there() -> bool:
+    """Whether torch finds a GPU."""
+    return torch.cuda.is_available()
+
+
 Report = Callable[[str], None]
 """Called with a line on how far the training is."""
 
 CHECKPOINT_SECONDS = 150.0
 REPORT_SECONDS = 10.0
 DECAY_SHARE = 0.2  # of the run
+CPU, CUDA = DEVICES = ("cpu", "cuda")
 _FIT_BATCHES = 24
 
 
@@ -79,12 +86,15 @@ class TrainingOptions:
     windows: int = 4  # a batch
     rate: float = 1e-3  # AdamW's
     precision: str = "bfloat16"  # of matrix products
-    workers: int = field(default_factory=lambda: os.cpu_count() or 1)  # threads that train
+    workers: int = field(default_factory=lambda: os.cpu_count() or 1)  # threads that train on a CPU
+    device: str = CPU  # or CUDA
 
     def check(self) -> None:
         """Refuses what cannot be trained."""
         if self.kind not in KINDS:
             raise SapwoodError(f"unknown kind of draft '{self.kind}'; known are {', '.join(KINDS)}")
+        if self.device not in DEVICES:
+            raise SapwoodError(f"unknown device '{self.device}'; known are {', '.join(DEVICES)}")
         if self.minutes is None and self.tokens is None:
             raise SapwoodError("how long to train is not said: give minutes or tokens")
         for name in ("minutes", "tokens", "subset", "label_subset", "depths", "windows"):
@@ -107,7 +117,10 @@ class Training:
 
     Each worker is a thread that takes part of a batch through its own operations: they meet once a
     step and not, as torch's own threads, at the end of every product. On a machine with other work
-    to do that is twice as fast.
+    to do that is twice as fast. A GPU has one worker.
+
+    Weights and optimiser are on the device of the options, and a batch goes there; everything else,
+    checkpoints and what a draft is finished from included, stays with the CPU.
     """
 
     def __init__(self, bundle: Path, data: Path, options: TrainingOptions) -> None:
@@ -128,6 +141,8 @@ class Training:
             precision=self.precision,
             rows=options.window,
         )
+        self.device = torch.device(options.device)
+        self._target_there = self.target.to(self.device)
         self.formats = DraftFormats()
         self.sampler = Sampler(data, options.window, options.seed)
         self.workers = ThreadPoolExecutor(
@@ -163,7 +178,7 @@ class Training:
         """A checkpoint's content."""
         return {
             "kind": self.options.kind,
-            "weights": {name: tensor.detach() for name, tensor in self.weights.items()},
+            "weights": self.trained_weights(),
             "optimiser": self._optimiser.state(),
             "sampler": asdict(self.sampler.state()),
             "seed": self.options.seed,
@@ -171,6 +186,10 @@ class Training:
             "tokens": self.tokens,
             "minutes": self.minutes,
         }
+
+    def trained_weights(self) -> dict[str, Tensor]:
+        """The weights as they are now, on the CPU."""
+        return {name: tensor.detach().cpu() for name, tensor in self.weights.items()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Goes on from a checkpoint."""
@@ -233,7 +252,7 @@ class Training:
         Returns the share of rows whose most probable token is the target's.
         """
         drawn = self.sampler.draw(self.options.windows)
-        workers = min(self.options.workers, len(drawn))
+        workers = 1 if self.device.type == CUDA else min(self.options.workers, len(drawn))
         parts = [drawn[worker::workers] for worker in range(workers)]
         done = list(self.workers.map(self._gradients, parts))
         rows = sum(part.rows for part in done)
@@ -249,7 +268,7 @@ class Training:
 
     def _gradients(self, drawn: Sequence[Window]) -> _Gradients:
         """Of one worker's part of a batch."""
-        batch = self.assembler.batch(drawn)
+        batch = self.assembler.batch(drawn).to(self.device)
         rows = int(batch.counted.sum())
         if rows == 0:
             return _Gradients([], 0, 0.0)
@@ -262,7 +281,8 @@ class Training:
         depths = self.options.depths if unrolled else 1
         final = batch.final.flatten(0, 1)
         losses, same_top = [], 0.0
-        head = self.target.head[
+        target = self._target_there
+        head = target.head[
             torch.cat((self._label_ids, TextTokens.of(batch, self._in_label_ids).ids))
         ]
         ahead = foretell(self.options.kind, self.spec, weights, batch, depths)
@@ -272,7 +292,7 @@ class Training:
             loss, agreement = soft_cross_entropy(
                 foretold.states.to(self.precision),
                 head,
-                self.target.states(final[foretold.label_rows]),
+                target.states(final[foretold.label_rows]),
                 head,
             )
             losses.append(loss)
@@ -287,10 +307,15 @@ class Training:
         return rounded(weight, self.formats.of(name)) if weight.dim() == 2 else weight
 
     def _use_weights(self, weights: dict[str, Tensor]) -> None:
-        self.weights = {name: tensor.clone().requires_grad_() for name, tensor in weights.items()}
+        self.weights = {
+            name: tensor.to(self.device, copy=True).requires_grad_()
+            for name, tensor in weights.items()
+        }
         self._trained = list(self.weights.values())
         self._optimiser = Optimiser(self._trained, self.options.rate)
         ids = most_frequent(self.token_counts(), self.options.label_subset)
-        self._label_ids = torch.from_numpy(ids).to(torch.int64)
-        self._in_label_ids = torch.zeros(self.spec.vocabulary_size, dtype=torch.bool)
+        self._label_ids = torch.from_numpy(ids).to(self.device, torch.int64)
+        self._in_label_ids = torch.zeros(
+            self.spec.vocabulary_size, dtype=torch.bool, device=self.device
+        )
         self._in_label_ids[self._label_ids] = True

@@ -83,6 +83,12 @@ class Batch:
         Tensor  # int64 [B, T], rows of the same piece before this one: how deep it can be drafted
     )
 
+    def to(self, device: torch.device) -> Batch:
+        """The same batch there; itself where it is already."""
+        inputs = HeadInputs(*(tensor.to(device) for tensor in vars(self.inputs).values()))
+        others = (self.tokens, self.final, self.counted, self.depth)
+        return Batch(inputs, *(tensor.to(device) for tensor in others))
+
     def rows(self, step: int) -> Tensor:
         """Flat indices of the rows of an unrolled step that mean something and count."""
         return (self.counted & (self.depth >= step)).flatten().nonzero().squeeze(-1)

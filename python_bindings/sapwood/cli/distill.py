@@ -33,6 +33,14 @@ class Kind(str, Enum):
     parallel_heads = "parallel-heads"
 
 
+class Device(str, Enum):
+    """Where the draft is trained; the target writes its data on the CPU."""
+
+    auto = "auto"
+    cpu = "cpu"
+    cuda = "cuda"
+
+
 def distill(
     out: Annotated[Path, typer.Option("--out", "-o", help="The draft folder to write.")],
     target: Annotated[
@@ -71,6 +79,10 @@ def distill(
         int | None,
         typer.Option(min=1, max=64, help="Without it: one for each core.", show_default=False),
     ] = None,
+    device: Annotated[
+        Device,
+        typer.Option(help="What trains: one GPU with CUDA where torch finds one, or the CPU."),
+    ] = Device.auto,
     data_only: Annotated[
         bool, typer.Option("--data-only", help="Write the data and stop: needs no torch.")
     ] = False,
@@ -96,6 +108,7 @@ def distill(
         )
     if graph and importlib.util.find_spec("onnx_ir") is None:
         raise SapwoodError("distill: --graph needs the ONNX export; pip install 'sapwood[onnx]'")
+    trained_on = None if data_only else _device(device)
     begun = time.monotonic()
     work = work or out.with_name(out.name + ".work")
     with _progress() as show:
@@ -124,9 +137,9 @@ def distill(
                 f"{work / 'data'}: no conversation was finished in time; give more --minutes"
             )
         training = None
-        if not data_only:
+        if trained_on is not None:
             left = max(minutes - (time.monotonic() - begun) / 60, 0.01)
-            training = _train(bundle, work, out, kind, left, seed, graph, show)
+            training = _train(bundle, work, out, kind, left, seed, trained_on, graph, show)
     if as_json:
         print_json(
             {
@@ -145,6 +158,15 @@ def distill(
     console.print(str(work / "data" if data_only else out), markup=False, soft_wrap=True)
 
 
+def _device(wanted: Device) -> str:
+    """What to train on; an error where that is a GPU and there is none."""
+    from sapwood_export.distill.training import CPU, CUDA, cuda_is_there
+
+    if wanted is Device.cuda and not cuda_is_there():
+        raise SapwoodError("distill: torch finds no GPU with CUDA here; use --device cpu")
+    return CPU if wanted is Device.cpu or not cuda_is_there() else CUDA
+
+
 _Show = Callable[[str, float], None]  # what is done, and which share of it
 
 
@@ -155,12 +177,13 @@ def _train(
     kind: Kind,
     minutes: float,
     seed: int,
+    device: str,
     graph: bool,
     show: _Show,
 ) -> dict[str, Any]:
     from sapwood_export.distill.train import TrainingOptions, train
 
-    options = TrainingOptions(kind=kind.name, minutes=minutes, seed=seed)
+    options = TrainingOptions(kind=kind.name, minutes=minutes, seed=seed, device=device)
     begun = time.monotonic()
 
     def report(line: str) -> None:

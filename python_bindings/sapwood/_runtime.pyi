@@ -845,6 +845,14 @@ class SessionStats:
     def hidden_draft_seconds(self) -> float: ...
 
     @property
+    def kept_ahead(self) -> int:
+        """Steps whose text went where the draft had looked ahead."""
+
+    @property
+    def discarded_ahead(self) -> int:
+        """Steps whose text went elsewhere."""
+
+    @property
     def missed_deadlines(self) -> int:
         """Of a step's stages, and drafts that failed."""
 

@@ -134,6 +134,9 @@ void bind_engine(nb::module_& module) {
                    "Of the time for drafting that was of use: what passed while the target "
                    "verified.")
       .def_ro("hidden_draft_seconds", &SessionStats::hidden_draft_seconds)
+      .def_ro("kept_ahead", &SessionStats::kept_ahead,
+              "Steps whose text went where the draft had looked ahead.")
+      .def_ro("discarded_ahead", &SessionStats::discarded_ahead, "Steps whose text went elsewhere.")
       .def_ro("missed_deadlines", &SessionStats::missed_deadlines,
               "Of a step's stages, and drafts that failed.")
       .def_ro("watchdog", &SessionStats::watchdog,

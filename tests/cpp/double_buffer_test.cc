@@ -78,7 +78,11 @@ TEST(DoubleBuffer, ChangesNoTextOfAnyDrafterModeOrTemperature) {
             << name << ' ' << mode_name(mode) << ' ' << temperature;
         EXPECT_EQ(session->kv_slots_taken(), 65);
         if (mode == Mode::kDynamic) {
-          EXPECT_GT(session->stats().hidden_draft_share(), 0) << name;
+          const SessionStats& stats = session->stats();
+          EXPECT_GT(stats.hidden_draft_share(), 0) << name;
+          EXPECT_GT(stats.kept_ahead, 0) << name;
+          EXPECT_GT(stats.discarded_ahead, 0) << name;
+          EXPECT_LT(stats.kept_ahead + stats.discarded_ahead, stats.steps) << name;
         }
       }
     }

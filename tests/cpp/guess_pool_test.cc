@@ -118,5 +118,27 @@ TEST(GuessPool, AFullPoolTakesNoMoreAndNothingAllocates) {
   EXPECT_EQ(allocations() - before, 0u);
 }
 
+TEST(GuessPool, WhatWasPrunedGetsIntoNoTreeButTheTextMayGoThere) {
+  GuessPool pool;
+  const int likely = pool.add(GuessPool::kRoot, 1, 0.6f);
+  const int below = pool.add(likely, 2, 0.5f);
+  const int pruned = pool.add(GuessPool::kRoot, 3, 0.f);
+  pool.at(pruned).pruned = true;
+  pool.at(pruned).probability = 0.4f;
+  pool.add(pruned, 4, 0.5f);
+  pool.refresh();
+  Budget budget(curve_of(1, 1), 0, 8);
+  const auto selected = pool.select(budget);
+  EXPECT_EQ(std::vector<int>(selected.begin(), selected.end()), (std::vector<int>{likely, below}));
+  const auto all = pool.by_chance(0.25f);
+  EXPECT_EQ(std::vector<int>(all.begin(), all.end()), (std::vector<int>{likely, pruned, below}));
+  // The text goes there: what is below it is what comes next.
+  pool.at(pruned).node = 0;
+  pool.make_root(pruned, {});
+  EXPECT_EQ(pool.size(), 1);
+  EXPECT_EQ(pool.at(0).token, 4);
+  EXPECT_FLOAT_EQ(pool.at(0).path_acceptance, 0.5f);
+}
+
 }  // namespace
 }  // namespace sapwood

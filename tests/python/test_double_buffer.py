@@ -75,6 +75,7 @@ def test_bench_double_buffer_compares_the_ways(
     assert report["drafter"] == "cascade"
     assert set(report["ways"]) == {"in turns", "beside, off", "beside, on", "beside, measured"}
     assert report["ways"]["in turns"]["hidden_draft_share"] == 0
+    assert report["ways"]["beside, on"]["kept_ahead"] >= 0
     for figures in report["ways"].values():
         assert figures["tokens_per_second"] > 0
     refused(sapwood(*command[:3], "--drafter", "mix"), "the drafter mix runs no network")

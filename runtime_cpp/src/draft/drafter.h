@@ -65,6 +65,8 @@ struct DraftRequest {
   // Of the answer: logits of a draft go through the same transform as the target's. The seed is 0
   // here; who draws a draft asks Chance.
   SamplingOptions sampling = {};
+  // look_ahead() follows: what a tree has no use for may lie on the text's way all the same.
+  bool looks_ahead = false;
   // When the tree is to be handed over as far as it has grown: a drafter whose passes cost
   // something looks at the clock between them.
   Deadline deadline = kNoDeadline;
@@ -92,6 +94,13 @@ struct VerifiedRows {
   std::span<const float> of(int node) const {  // DraftTree::kRoot included
     return logits.subspan(static_cast<size_t>(node + 1) * vocabulary, vocabulary);
   }
+};
+
+// What came of looking ahead in the step before.
+enum class Ahead {
+  kNone,       // there was none
+  kKept,       // the text went where it had looked
+  kDiscarded,  // the text went elsewhere
 };
 
 class Drafter {
@@ -140,6 +149,7 @@ class Drafter {
   // Of the latest propose(): what the passes that look_ahead() had done for its tree would have
   // cost it.
   virtual double saved_milliseconds() const { return 0; }
+  virtual Ahead came_of_ahead() const { return Ahead::kNone; }
 
   // Draws `tree` from laws that are left in `proposals` (both empty on entry), where traits() says
   // gives_proposals; for the verifiers of sampled trees. Each child comes from Proposals::draw of

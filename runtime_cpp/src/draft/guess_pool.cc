@@ -6,7 +6,10 @@
 namespace sapwood {
 
 GuessPool::GuessPool()
-    : guesses_(static_cast<size_t>(kCapacity) + 1), order_(kCapacity), placed_(kCapacity) {
+    : guesses_(static_cast<size_t>(kCapacity) + 1),
+      order_(kCapacity),
+      chance_(kCapacity),
+      placed_(kCapacity) {
   clear();
 }
 
@@ -67,6 +70,7 @@ void GuessPool::make_root(int guess, std::span<const int16_t> nodes) {
     placed_[old] = static_cast<int16_t>(kept);
     Guess& g = at(kept);
     g.node = moving.node < 0 ? moving.node : nodes[moving.node];
+    g.pruned = moving.pruned;
     g.of_class = moving.of_class;
     g.probability = moving.probability;
     g.log_q = moving.log_q;
@@ -92,10 +96,27 @@ std::span<const int16_t> GuessPool::by_path_acceptance() {
   return {order_.data(), static_cast<size_t>(size_)};
 }
 
+std::span<const int16_t> GuessPool::by_chance(float least) {
+  size_t count = 0;
+  for (int guess = 0; guess < size_; ++guess) {
+    const Guess& g = at(guess);
+    const float above = g.parent == kRoot ? 1.f : chance_[g.parent];
+    chance_[guess] = above * (g.pruned ? g.probability : g.acceptance);
+    if (chance_[guess] >= least) order_[count++] = static_cast<int16_t>(guess);
+  }
+  std::sort(order_.begin(), order_.begin() + static_cast<ptrdiff_t>(count),
+            [this](int16_t a, int16_t b) {
+              return chance_[a] != chance_[b] ? chance_[a] > chance_[b] : a < b;
+            });
+  return {order_.data(), count};
+}
+
 std::span<const int16_t> GuessPool::select(Budget& budget) {
   by_path_acceptance();
   int taken = 0;
-  while (taken < size_ && budget.wants(at(order_[taken]).path_acceptance)) {
+  // Pruned ones and what is below them come last, with nothing.
+  while (taken < size_ && at(order_[taken]).path_acceptance > 0 &&
+         budget.wants(at(order_[taken]).path_acceptance)) {
     budget.add(at(order_[taken]).path_acceptance);
     ++taken;
   }

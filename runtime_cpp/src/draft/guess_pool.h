@@ -16,12 +16,14 @@ namespace sapwood {
 
 class GuessPool {
  public:
-  static constexpr int kCapacity = 2048;
+  static constexpr int kCapacity = 4096;
   static constexpr int kRoot = DraftTree::kRoot;
   static constexpr int kNone = DraftTree::kNone;
 
   struct Guess {
     int32_t token = 0;
+    // Pruned: no tree gets it, and it counts nowhere but where the text may go (by_chance).
+    bool pruned = false;
     int16_t parent = kRoot;
     int16_t depth = 0;  // the root's children: 1
     int16_t first_child = kNone;
@@ -60,7 +62,11 @@ class GuessPool {
 
   // All guesses by falling path acceptance, parents first. Valid until the next call.
   std::span<const int16_t> by_path_acceptance();
-  // Of these, the first that `budget` takes: all it wants, of which it says how many to keep.
+  // All guesses, pruned ones too, by how often the text is expected to come by: `least` at least.
+  // Parents first. Valid until the next call of this or the above.
+  std::span<const int16_t> by_chance(float least);
+  // Of these by path acceptance, the first that `budget` takes: all it wants, of which it says how
+  // many to keep.
   std::span<const int16_t> select(Budget& budget);
 
   // Adds the guesses, parents before children, to a tree that holds none of them.
@@ -70,6 +76,7 @@ class GuessPool {
   int size_ = 0;
   std::vector<Guess> guesses_;  // the root first
   std::vector<int16_t> order_;
+  std::vector<float> chance_;    // by guess
   std::vector<int16_t> placed_;  // guess -> node of the tree being built
 };
 

@@ -52,6 +52,7 @@ void ModelDrafter::foresee(const TargetDraws& draws) {
 Status ModelDrafter::start(std::span<const int32_t> tokens, int max_tokens) {
   pool_.clear();
   kept_ = looked_ahead_ = false;
+  ahead_ = Ahead::kNone;
   position_ = 0;
   if (first_ != nullptr) SAPWOOD_TRY(first_->start(tokens, max_tokens));
   history_.reserve(max_tokens);
@@ -69,6 +70,7 @@ void ModelDrafter::follow(std::span<const int32_t> tokens) {
     // All that were weighed count, also those that did not get into the tree.
     for (int c = pool_.at(guess).first_child; c != GuessPool::kNone; c = pool_.at(c).next_sibling) {
       const GuessPool::Guess& child = pool_.at(c);
+      if (child.pruned) continue;
       calibration().observe(child.of_class, child.probability, child.token == token);
       // A child that is drawn is judged only if those before it were rejected.
       if (child.of_class >= kDrawn && child.token == token) break;
@@ -77,6 +79,7 @@ void ModelDrafter::follow(std::span<const int32_t> tokens) {
   }
   position_ += tokens.size();
   kept_ = looked_ahead_ && guess >= 0 && pool_.at(guess).node >= 0;
+  ahead_ = !looked_ahead_ ? Ahead::kNone : kept_ ? Ahead::kKept : Ahead::kDiscarded;
   looked_ahead_ = false;
   if (kept_) {
     cache_.append_keeping(tokens, pool_.at(guess).node, renumbered_);
@@ -148,6 +151,7 @@ void ModelDrafter::add_first(const DraftTree& tree, bool kept) {
     if (guess_of[v] != GuessPool::kNone) {
       GuessPool::Guess& known = pool_.at(guess_of[v]);
       known.acceptance = std::max(known.acceptance, tree.acceptance(v));
+      known.pruned = false;
       continue;
     }
     guess_of[v] = pool_.add(parent, tree.token(v), tree.acceptance(v));

@@ -80,11 +80,15 @@ class ModelDrafter final : public Drafter {
 
   bool look_ahead(const DraftRequest& request) override;
   double saved_milliseconds() const override { return saved_ms_; }
+  Ahead came_of_ahead() const override { return ahead_; }
 
   const CostCurve& cost_curve() const { return options_.cost; }
   int64_t passes() const { return passes_; }  // so far
 
  private:
+  // Rows of unread text that count when a pass is weighed; a prompt is read once and helps all
+  // steps.
+  static constexpr int kUnreadCounted = 8;
   static constexpr int kDepths = 8;  // deeper guesses share the last one's yield
 
   // A node of a drawn tree that may draw another child, and what that is expected to bring.
@@ -106,6 +110,7 @@ class ModelDrafter final : public Drafter {
 
   bool is_confident(const DraftTree& tree) const;
   void add_first(const DraftTree& tree, bool kept);  // the first drafter's, to the pool
+  int rows_ahead(Deadline deadline) const;
   void count_saved(std::span<const int16_t> selected);
   bool may_look_beyond(int guess, const DraftRequest& request) const;
   void choose_level(const DraftRequest& request, const Budget& budget,
@@ -124,6 +129,7 @@ class ModelDrafter final : public Drafter {
   Status pass_over_level();
   double count_cost(int unread, double milliseconds);
   Status expand(int guess, const DraftRequest& request);
+  void add_pruned(int guess, const Candidates& candidates);
   void learn_yield(int depth, double brought);
 
   // Of a tree that is drawn (model_drafter_sampled.cc).
@@ -163,9 +169,11 @@ class ModelDrafter final : public Drafter {
   std::array<Yield, kDepths> yields_{};  // by depth of the guess that was looked beyond
   float latest_entropy_ = 0;             // nats, of the law that was expanded last
   bool looked_ahead_ = false;            // since the latest propose()
-  bool kept_ = false;                    // the pool is what was found ahead, below the text's end
-  bool weighs_passes_ = true;            // not those of look_ahead(), which run beside the target's
-  int kept_nodes_ = 0;                   // of the cache, that this tree began with
+  Ahead ahead_ = Ahead::kNone;
+  bool kept_ = false;          // the pool is what was found ahead, below the text's end
+  bool weighs_passes_ = true;  // not those of look_ahead(), which run beside the target's
+  double pace_ahead_ = 1;      // of the passes beside the target's, by the cost curve
+  int kept_nodes_ = 0;         // of the cache, that this tree began with
   double saved_ms_ = 0;
   std::array<int16_t, DraftTree::kCapacity> renumbered_{};
   int64_t passes_ = 0;

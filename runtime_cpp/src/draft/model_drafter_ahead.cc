@@ -8,11 +8,12 @@ namespace sapwood {
 namespace {
 
 // A look beyond a guess that the text comes by less often is not worth a row.
-constexpr float kLeastOften = 0.005f;
+constexpr float kLeastOften = 0.002f;
 
-// Rows of one pass. More bring more a pass, but the one that is running when the target has spoken
-// is waited for.
-constexpr size_t kRowsAhead = 16;
+// Rows of one pass: what it finds decides where the next one looks.
+constexpr int kRowsAhead = 16;
+
+constexpr double kPaceMemory = 0.2;  // weight of the latest pass in the average
 
 }  // namespace
 
@@ -21,15 +22,15 @@ constexpr size_t kRowsAhead = 16;
 bool ModelDrafter::look_ahead(const DraftRequest& request) {
   if (request.growth != Growth::kBudgeted || !cache_.can_keep()) return false;
   level_.clear();
-  const size_t most = std::min({kRowsAhead, static_cast<size_t>(cache_.max_nodes()),
-                                static_cast<size_t>(DraftTree::kCapacity - cache_.nodes().size())});
+  const size_t most = static_cast<size_t>(rows_ahead(request.deadline));
+  if (most == 0) return false;
   if (may_look_beyond(GuessPool::kRoot, request)) {
     level_.push_back(GuessPool::kRoot);
   } else {
-    for (const int16_t guess : pool_.by_path_acceptance()) {
-      const GuessPool::Guess& g = pool_.at(guess);
-      if (level_.size() == most || g.path_acceptance < kLeastOften) break;
-      if (pool_.at(g.parent).node != GuessPool::kNone && may_look_beyond(guess, request)) {
+    for (const int16_t guess : pool_.by_chance(kLeastOften)) {
+      if (level_.size() == most) break;
+      if (pool_.at(pool_.at(guess).parent).node != GuessPool::kNone &&
+          may_look_beyond(guess, request)) {
         level_.push_back(guess);
       }
     }
@@ -40,15 +41,33 @@ bool ModelDrafter::look_ahead(const DraftRequest& request) {
   // What the text leaves the tree by is what was not expected: all candidates stay.
   DraftRequest all = request;
   all.pruning = nullptr;
-  const Status looked = look_beyond_level([&](int guess) { return expand(guess, all); }, nullptr);
+  const Clock::time_point begin = Clock::now();
+  double usual_ms = 0;
+  const Status looked = look_beyond_level([&](int guess) { return expand(guess, all); }, &usual_ms);
   weighs_passes_ = true;
+  const double pace = seconds_since(begin) * 1e3 / usual_ms;
+  if (usual_ms > 0) pace_ahead_ += (pace - pace_ahead_) * kPaceMemory;
   if (!looked.ok()) {
     for (const int16_t guess : level_) pool_.at(guess).node = GuessPool::kNone;
   }
   return looked.ok();
 }
 
-// Of each depth that the tree reaches: a pass over the guesses that were looked beyond ahead.
+// A pass that is running when the target has spoken is waited for: it has no more rows than there
+// is time for, and the time of two small ones is left over, since the target's varies too.
+int ModelDrafter::rows_ahead(Deadline deadline) const {
+  int rows =
+      std::min({kRowsAhead, cache_.max_nodes(), DraftTree::kCapacity - cache_.nodes().size()});
+  if (deadline == kNoDeadline) return rows;
+  const double left_ms =
+      -seconds_since(deadline) * 1e3 - pace_ahead_ * 2 * options_.cost.milliseconds(1);
+  const int unread = std::max(cache_.unread(), 0);
+  while (rows > 0 && pace_ahead_ * options_.cost.milliseconds(rows + unread) > left_ms) --rows;
+  return rows;
+}
+
+// Of each depth that the tree reaches: a pass over the guesses that were looked beyond ahead. The
+// first would have read the text's new rows too.
 void ModelDrafter::count_saved(std::span<const int16_t> selected) {
   std::bitset<DraftTree::kCapacity + 1> counted;  // by node of the cache, the root first
   std::array<int, DraftTree::kCapacity> rows{};   // by depth
@@ -63,6 +82,7 @@ void ModelDrafter::count_saved(std::span<const int16_t> selected) {
     ++rows[parent.depth];
     depths = std::max(depths, parent.depth + 1);
   }
+  if (rows[0] > 0) rows[0] += std::clamp(cache_.unread() - 1, 0, kUnreadCounted - 1);
   for (int depth = 0; depth < depths; ++depth) {
     if (rows[depth] > 0) saved_ms_ += options_.cost.milliseconds(rows[depth]);
   }

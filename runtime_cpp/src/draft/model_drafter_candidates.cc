@@ -62,17 +62,20 @@ Candidates ModelDrafter::foreseen(const Candidates& candidates, uint64_t positio
 
 Status ModelDrafter::expand(int guess, const DraftRequest& request) {
   const int16_t node = pool_.at(guess).node;
-  const Result<Candidates> found =
-      selector_.select(cache_.logits(node), {}, std::min(request.max_width, Candidates::kMost));
+  const bool budgeted = request.growth == Growth::kBudgeted;
+  const int width = std::min(request.max_width, Candidates::kMost);
+  const Result<Candidates> found = selector_.select(
+      cache_.logits(node), {}, budgeted && request.looks_ahead ? int{Candidates::kMost} : width);
   if (!found.ok()) return found.status();
   const Candidates named = in_tokens(found.value(), node);
-  const Candidates candidates =
+  const Candidates all =
       foresight_.drawn() ? foreseen(named, position_ + static_cast<uint64_t>(pool_.at(guess).depth))
                          : named;
+  const Candidates candidates = all.first(width);
   latest_entropy_ = candidates.entropy;
   std::array<int, Candidates::kMost> kept;  // ranks
   int kept_count = candidates.size();
-  if (request.growth == Growth::kBudgeted && request.pruning != nullptr) {
+  if (budgeted && request.pruning != nullptr) {
     const TraceSpan span(request.trace.get(), request.pruning_event());
     kept_count = request.pruning->select(cache_.nodes(), node, candidates, kept);
   } else {
@@ -117,7 +120,21 @@ Status ModelDrafter::expand(int guess, const DraftRequest& request) {
     if (c >= before) best_new = std::max<double>(best_new, g.acceptance);
   }
   learn_yield(pool_.at(guess).depth, best_new / std::max(1.0 - covered, 0.02));
+  if (budgeted && request.looks_ahead) add_pruned(guess, all);
   return Status::okay();
+}
+
+// The target may pick what no tree is given: where it leaves the tree is where the next one begins.
+void ModelDrafter::add_pruned(int guess, const Candidates& candidates) {
+  for (int rank = 0; rank < candidates.size(); ++rank) {
+    if (pool_.find_child(guess, candidates.tokens[rank]) != GuessPool::kNone) continue;
+    const int child = pool_.add(guess, candidates.tokens[rank], 0.f);
+    if (child == GuessPool::kNone) return;
+    GuessPool::Guess& g = pool_.at(child);
+    g.pruned = true;
+    g.log_q = g.log_q_kept = candidates.log_q[rank];
+    g.probability = std::exp(g.log_q);
+  }
 }
 
 }  // namespace sapwood

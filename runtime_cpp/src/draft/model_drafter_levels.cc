@@ -15,9 +15,6 @@ constexpr double kYieldMemory = 64;  // looks
 // Passes that do not pay are tried again after so many steps at most.
 constexpr int kMostPatience = 64;
 
-// Rows of unread text that count when a pass is weighed; a prompt is read once and helps all steps.
-constexpr int kUnreadCounted = 8;
-
 }  // namespace
 
 // No pass is expected to pay. Now and then the root is looked beyond all the same.

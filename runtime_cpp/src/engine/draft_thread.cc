@@ -8,10 +8,15 @@
 #include <utility>
 #include <vector>
 
+#include "engine/watchdog.h"
+
 namespace sapwood {
 namespace {
 
 constexpr double kPassMemory = 0.2;  // weight of the latest pass in the average
+
+// The drafter has a unit to itself, and what it waits for comes soon or not before the next pass.
+constexpr std::chrono::microseconds kSpins{1000};
 
 // Drafting for the step of the request, or for one that comes so many later.
 TraceEvent traced(const DraftRequest& request, int later) {
@@ -54,42 +59,51 @@ struct DraftThread::Shared {
       learn();
       tree.clear();
       saved_ms = 0;
+      ahead = Ahead::kNone;
       if (!wants_tree) return Status::okay();
       TraceSpan span(request.trace.get(), traced(request, 0));
       SAPWOOD_TRY(drafter->propose(request, tree));
       span.event().rows = tree.size();
       saved_ms = drafter->saved_milliseconds();
+      ahead = drafter->came_of_ahead();
       return Status::okay();
     } catch (const std::exception& error) {  // no memory
       return Status(Code::kExhausted, error.what());
     }
   }
 
-  // A pass that would outlast the target's, going by how long that usually takes, is not begun: it
-  // would be waited for.
+  // Of the target, over the tree that was handed over: by the cost curve, where there is one.
+  double expected_ms() const {
+    return request.cost == nullptr ? 1 : request.cost->milliseconds(1 + tree.size());
+  }
+
+  // Until the target is expected to have spoken, going by its pace so far: a look that is not over
+  // by then is waited for.
   void look_while_target_works(uint64_t step) {
-    const Clock::time_point begin = Clock::now();
-    double look = 0;
-    while (look_ahead && verified.value() < step && seconds_since(begin) + look < usual_pass) {
-      const Clock::time_point before = Clock::now();
+    request.deadline = target_ends();
+    while (look_ahead && verified.value() < step) {
       try {
         const TraceSpan span(request.trace.get(), traced(request, 1));
         if (!drafter->look_ahead(request)) return;
       } catch (const std::exception&) {
         return;
       }
-      look = seconds_since(before);
     }
   }
 
-  std::shared_ptr<Drafter> drafter;
-  HostTimeline drafted, verified, sampled;
-  std::optional<StepGraph> graph;
-  HostTimeline asked;   // the step whose tree is wanted: the caller's pace
-  HostTimeline rested;  // the step after which the thread is at rest
+  Deadline target_ends() const {
+    const double seconds = expected_ms() * pace;
+    return std::isinf(seconds) ? kNoDeadline : Watchdog::after(seconds);
+  }
 
-  // Of the target, in seconds: a running average.
-  std::atomic<double> usual_pass{std::numeric_limits<double>::infinity()};
+  std::shared_ptr<Drafter> drafter;
+  HostTimeline drafted{0, kSpins}, verified{0, 2 * kSpins}, sampled{0, kSpins};
+  std::optional<StepGraph> graph;
+  HostTimeline asked{0, kSpins};   // the step whose tree is wanted: the caller's pace
+  HostTimeline rested{0, kSpins};  // the step after which the thread is at rest
+
+  // Seconds that the target takes for each millisecond it is expected to: a running average.
+  std::atomic<double> pace{std::numeric_limits<double>::infinity()};
 
   // What is asked for: written at rest.
   DraftRequest request;
@@ -114,6 +128,7 @@ struct DraftThread::Shared {
   DraftTree tree;
   Status status;
   double saved_ms = 0;
+  Ahead ahead = Ahead::kNone;
 };
 
 DraftThread::DraftThread(std::shared_ptr<Drafter> drafter)
@@ -137,8 +152,12 @@ void DraftThread::run(const std::shared_ptr<Shared>& shared) {
     if (step > first) {
       // The buffer of tree `step` is free, and the target works on the one before.
       s.look_while_target_works(step - 1);
-      if (s.graph->begin(Stage::kSampler, step - 1, kNoDeadline) != Wait::kReached) return;
+      const Deadline ends = s.request.deadline;
       if (!s.rested.signal(step - 1).ok()) return;
+      // Awake again a moment before the target is expected to have spoken.
+      const Wait nap = s.verified.wait(step - 1, ends == kNoDeadline ? ends : ends - kSpins);
+      if (nap == Wait::kAbandoned) return;
+      if (s.graph->begin(Stage::kSampler, step - 1, kNoDeadline) != Wait::kReached) return;
     }
     if (s.asked.wait(step, kNoDeadline) != Wait::kReached) return;
     s.status = s.grow();
@@ -173,6 +192,7 @@ Wait DraftThread::draft(const DraftRequest* ask_for, const SoftPruning& controll
     s.request = *ask_for;
     s.controller = controller;
     s.request.pruning = &s.controller;
+    s.request.looks_ahead = s.look_ahead;
     if (s.request.cost != nullptr) {
       s.cost = *s.request.cost;
       s.request.cost = &s.cost;
@@ -191,11 +211,14 @@ Wait DraftThread::draft(const DraftRequest* ask_for, const SoftPruning& controll
 
 double DraftThread::saved_milliseconds() const { return shared_->saved_ms; }
 
+Ahead DraftThread::came_of_ahead() const { return shared_->ahead; }
+
 void DraftThread::verified() {
   if (shared_->verified.value() >= step_) return;
   const double seconds = seconds_since(target_began_);
-  const double usual = shared_->usual_pass;
-  shared_->usual_pass = std::isinf(usual) ? seconds : usual + (seconds - usual) * kPassMemory;
+  const double latest = seconds / shared_->expected_ms();
+  const double usual = shared_->pace;
+  shared_->pace = std::isinf(usual) ? latest : usual + (latest - usual) * kPassMemory;
   const Status signalled = shared_->graph->end(Stage::kTarget, step_);
   static_cast<void>(signalled);  // refused only where the thread was left behind
 }

@@ -5,7 +5,8 @@
 //   ...
 //
 // While the target verifies tree t, the drafter looks beyond what is likeliest to come of it
-// (Drafter::look_ahead), and stops at the first pass that ends after the target's. What the target
+// (Drafter::look_ahead) until the target is expected to have spoken, and is awake by then. What the
+// target
 // then decided is what both wait for: if the drafter has looked beyond that, tree t + 1 is there
 // already, or most of it, and if not it grows from the text as ever. Either way it is a draft, and
 // the target verifies it.
@@ -53,6 +54,7 @@ class DraftThread {
                            bool look_ahead, Deadline deadline, DraftTree& tree, Status& drafted);
   // Of the latest tree: see Drafter::saved_milliseconds. At rest.
   double saved_milliseconds() const;
+  Ahead came_of_ahead() const;
 
   // The target's pass is over; once a step or more often.
   void verified();

@@ -123,6 +123,8 @@ struct SessionStats {
                                 // with a thread of its own, waiting for that
   double hidden_draft_seconds = 0;  // not part of it: what the passes that were run ahead, beside
                                     // the target's, would have cost the trees they became part of
+  int64_t kept_ahead = 0;           // steps whose text went where the drafter had looked ahead,
+  int64_t discarded_ahead = 0;      // and where it went elsewhere
   bool tuned_costs = false;         // the budget started from measurements of this device
   int64_t missed_deadlines = 0;     // of stages, and drafters that failed
   Heat heat = Heat::kCool;          // the governor's state by now

@@ -133,6 +133,8 @@ void Session::State::draft() {
       return leave_drafter_behind(2 * limit);
     }
     stats.hidden_draft_seconds += draft_thread->saved_milliseconds() / 1e3;
+    stats.kept_ahead += draft_thread->came_of_ahead() == Ahead::kKept ? 1 : 0;
+    stats.discarded_ahead += draft_thread->came_of_ahead() == Ahead::kDiscarded ? 1 : 0;
     if (proposed.ok() && wanted) proposed = check_draft(request);
   } else {
     proposed = propose(request);

@@ -18,7 +18,8 @@ static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t) &&
               std::atomic<uint32_t>::is_always_lock_free);
 
 // As long as a wake-up takes: longer waits are cheaper asleep.
-constexpr int kSpinsBeforeSleep = 2000;
+constexpr int kSpinsBeforeSleep = 2048;
+constexpr int kSpinsBetweenLooks = 64;  // at the clock
 
 // Sleeps while `word` is `seen`, until the deadline on the steady clock. May return early.
 void futex_wait(std::atomic<uint32_t>& word, uint32_t seen, Deadline deadline) {
@@ -46,10 +47,15 @@ Status refused_signal(uint64_t present, uint64_t value) {
 }
 
 Wait HostTimeline::wait(uint64_t value, Deadline deadline) {
-  for (int spins = 0; spins < kSpinsBeforeSleep; ++spins) {
+  Deadline sleeps_at = Deadline::min();
+  for (int spins = 0;; ++spins) {
     if (this->value() >= value) return Wait::kReached;
     if (abandoned_.load(std::memory_order_acquire)) break;
-    if (spins % 64 == 0 && is_past(deadline)) return Wait::kMissed;
+    if (spins % kSpinsBetweenLooks == 0) {
+      if (is_past(deadline)) return Wait::kMissed;
+      if (spins == 0 && spins_.count() > 0) sleeps_at = std::chrono::steady_clock::now() + spins_;
+      if (spins >= kSpinsBeforeSleep && is_past(sleeps_at)) break;
+    }
     pause();
   }
   // Sequentially consistent with wake(): either the change is seen here, or the sleeper is seen

@@ -52,10 +52,12 @@ class Timeline {
 Status refused_signal(uint64_t present, uint64_t value);
 
 // On a futex: waits spin for a moment, then sleep; signals of a timeline that nobody sleeps on make
-// no system call.
+// no system call. A waiter that has a core to itself may be given longer to spin: being woken takes
+// tens of microseconds, and more on a virtual machine.
 class HostTimeline final : public Timeline {
  public:
-  explicit HostTimeline(uint64_t value = 0) : value_(value) {}
+  explicit HostTimeline(uint64_t value = 0, std::chrono::microseconds spins = {})
+      : value_(value), spins_(spins) {}
   HostTimeline(const HostTimeline&) = delete;
   HostTimeline& operator=(const HostTimeline&) = delete;
 
@@ -69,6 +71,7 @@ class HostTimeline final : public Timeline {
 
   alignas(64) std::atomic<uint64_t> value_;
   std::atomic<bool> abandoned_{false};
+  const std::chrono::microseconds spins_;  // at least, before a waiter sleeps
   // What sleepers sleep on: moves with every signal, since a futex has 32 bits and a value 64.
   alignas(64) std::atomic<uint32_t> changes_{0};
   std::atomic<int> sleepers_{0};

@@ -1,6 +1,7 @@
 // The likeliest tokens of a drafter's distribution, with what pruning wants to know of the rest.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -21,6 +22,10 @@ struct Candidates {
   // goes by the entropy.
   std::optional<float> uncertainty = std::nullopt;
   int size() const { return static_cast<int>(tokens.size()); }
+  Candidates first(int most) const {
+    const size_t count = std::min(tokens.size(), static_cast<size_t>(std::max(most, 0)));
+    return {tokens.first(count), log_q.first(count), entropy, uncertainty};
+  }
 };
 
 // Finds them without sorting: the largest score of each block of 128 bounds what can be among the

@@ -143,21 +143,33 @@ def _figures(counts: Sequence[SessionStats]) -> dict[str, Any]:
         "mean_accepted_length": tokens / steps,
         "step_milliseconds": 1e3 * decode / steps,
         "draft_milliseconds_waited": 1e3 * waited / steps,
+        "kept_ahead": sum(each.kept_ahead for each in counts),
+        "discarded_ahead": sum(each.discarded_ahead for each in counts),
         "hidden_draft_share": hidden / (hidden + waited) if hidden + waited > 0 else 0.0,
     }
 
 
 def _show(report: dict[str, Any]) -> None:
     table = Table(title=f"{report['bundle']}, {report['drafter']}: cores {report['cores']}")
-    for column in ("draft", "tokens/s", "tokens a step", "ms a step", "ms for drafts", "hidden"):
+    for column in (
+        "draft",
+        "tokens/s",
+        "tokens a step",
+        "ms a step",
+        "ms for drafts",
+        "kept",
+        "hidden",
+    ):
         table.add_column(column, justify="left" if column == "draft" else "right")
     for way, figures in report["ways"].items():
+        ahead = figures["kept_ahead"] + figures["discarded_ahead"]
         table.add_row(
             way,
             f"{figures['tokens_per_second']:.1f}",
             f"{figures['mean_accepted_length']:.2f}",
             f"{figures['step_milliseconds']:.2f}",
             f"{figures['draft_milliseconds_waited']:.2f}",
+            f"{figures['kept_ahead'] / ahead:.0%}" if ahead else "",
             f"{figures['hidden_draft_share']:.0%}",
         )
     output_console().print(table)

@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import torch
-from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
-from executorch.exir import EdgeCompileConfig, ExecutorchBackendConfig, to_edge_transform_and_lower
+from executorch.exir import EdgeCompileConfig, ExecutorchBackendConfig, to_edge
 from executorch.exir.passes import MemoryPlanningPass
 
 from sapwood_export.bundle import EXECUTORCH_PROGRAM, Progress
@@ -36,8 +35,9 @@ def export_executorch(bundle: Path, flavour: str, progress: Progress | None = No
     """
     steps = Steps(progress, 2)
     decoder = FusedDecoder if flavour == "fused" else XnnpackDecoder
-    module = steps.run("reading the layers", lambda: decoder(bundle))
-    program = steps.run("lowering to ExecuTorch", lambda: lower(module))
+    with _quiet():
+        module = steps.run("reading the layers", lambda: decoder(bundle))
+        program = steps.run("lowering to ExecuTorch", lambda: lower(module))
     (bundle / EXECUTORCH_PROGRAM).write_bytes(program)
 
 
@@ -46,16 +46,15 @@ def lower(module: BundleModule) -> bytes:
 
     Inputs and output have no memory in the program: the host binds its own, the cache above all.
     """
-    with _quiet(), torch.no_grad():
+    with torch.no_grad():
         exported = torch.export.export(
             module,
             example_inputs(module.spec),
             dynamic_shapes=dynamic_shapes(module.spec),
             strict=False,
         )
-        lowered = to_edge_transform_and_lower(
+        lowered = to_edge(
             exported,
-            partitioner=[XnnpackPartitioner()] if isinstance(module, XnnpackDecoder) else None,
             # The verifier knows no operators but torch's own.
             compile_config=EdgeCompileConfig(_check_ir_validity=False),
             constant_methods={VERSION_METHOD: OPERATOR_VERSION},

@@ -13,11 +13,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn import functional
 
-from sapwood_export.executorch.decoder import BundleModule
+from sapwood_export.executorch.decoder import MOST_ROWS, BundleModule
 from sapwood_export.executorch.operators import operators
 from sapwood_export.executorch.xnnpack_linear import XnnpackLinear, xnnpack_linear
+from sapwood_export.executorch.xnnpack_parts import GatedMlp, Lowering, Projection
 from sapwood_export.spec import PANEL
 
 
@@ -31,8 +31,11 @@ class XnnpackDecoder(BundleModule):
         for name in self.entries:
             if name != "head" and not name.endswith((*linears, "qkv_bias")):
                 self.add(name)
+        self.lowering = Lowering(MOST_ROWS)
         self.blocks = nn.ModuleList(_Block(self, layer) for layer in range(spec.layers))
-        self.head = self.linear("embedding" if spec.tied_head else "head")
+        self.head = self.lowering.lower(
+            Projection(self.linear("embedding" if spec.tied_head else "head"))
+        )
 
     def linear(
         self, name: str, rows: NDArray[np.int64] | None = None, bias: Tensor | None = None
@@ -82,11 +85,15 @@ class _Block(nn.Module):
             bias = decoder.stored(prefix + "qkv_bias")
         # Panels of 16 gates and 16 ups in turn: all gates first, then all ups.
         panels = np.arange(2 * spec.intermediate_size).reshape(-1, 2, PANEL)
-        self.qkv = decoder.linear(prefix + "qkv", bias=bias)
-        self.output = decoder.linear(prefix + "output")
-        self.gate = decoder.linear(prefix + "gate_up", rows=panels[:, 0].reshape(-1))
-        self.up = decoder.linear(prefix + "gate_up", rows=panels[:, 1].reshape(-1))
-        self.down = decoder.linear(prefix + "down")
+        gate, up = (
+            decoder.linear(prefix + "gate_up", rows=panels[:, half].reshape(-1)) for half in (0, 1)
+        )
+        down = decoder.linear(prefix + "down")
+        residual = not spec.post_norms  # else a norm stands between
+        lower = decoder.lowering.lower
+        self.qkv = lower(Projection(decoder.linear(prefix + "qkv", bias=bias)))
+        self.output = lower(Projection(decoder.linear(prefix + "output"), residual))
+        self.mlp = lower(GatedMlp(gate, up, down, spec.activation, residual))
 
     def forward(
         self, decoder: XnnpackDecoder, hidden: Tensor, rotary: Tensor, seen: tuple[Tensor, ...]
@@ -104,18 +111,17 @@ class _Block(nn.Module):
         run = operators()
         q, k = run.rotary_embedding(q, rotary), run.rotary_embedding(k, rotary)
         mixed = run.tree_attention_in_place(q, k, v, *seen, spec.attention_scale, self.window)
-        x = self.output(mixed)
-        if spec.post_norms:
-            x = decoder.normed(x, prefix + "attention_post_norm")
-        hidden = hidden + x
+        hidden = self.added(decoder, self.output, mixed, hidden, "attention_post_norm")
         x = decoder.normed(hidden, prefix + "mlp_norm")
-        gate = self.gate(x)
-        if spec.activation == "silu":
-            gate = functional.silu(gate)
+        return self.added(decoder, self.mlp, x, hidden, "mlp_post_norm")
+
+    def added(
+        self, decoder: XnnpackDecoder, part: nn.Module, x: Tensor, hidden: Tensor, norm: str
+    ) -> Tensor:
+        """hidden plus what the part makes of x."""
+        result: Tensor
+        if decoder.spec.post_norms:
+            result = hidden + decoder.normed(part(x), self.prefix + norm)
         else:
-            gate = functional.gelu(gate, approximate="tanh")
-        x = self.down(gate * self.up(x))
-        if spec.post_norms:
-            x = decoder.normed(x, prefix + "mlp_post_norm")
-        result: Tensor = hidden + x
+            result = part(x, hidden)
         return result

@@ -60,6 +60,7 @@ class XnnpackLinear(nn.Module):
         bias: Tensor | None = None,
     ) -> None:
         super().__init__()
+        self.outputs, self.inputs = codes.shape
         self.bits = bits
         self.group = codes.shape[1] // scales.shape[1]
         self.has_offsets = offsets is not None

@@ -1,5 +1,4 @@
-// Memory and time shared with every Vulkan device that this machine has; on a build machine Mesa's
-// lavapipe, which computes on the processor.
+// Memory and time shared with every Vulkan device that this machine has.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,42 +14,13 @@
 
 #include "memory_kinds.h"
 #include "sync/step_graph.h"
-#include "vulkan/compute_pass.h"
+#include "vulkan_devices.h"
 
 namespace sapwood::vulkan {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
-
-Deadline soon() { return steady_clock::now() + std::chrono::seconds(60); }
-
-class VulkanDevices : public ::testing::Test {
- protected:
-  void SetUp() override {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    GTEST_SKIP() << "drivers are not instrumented: their threads and leaks would be reported";
-#endif
-    const Result<std::vector<std::string>> names = Device::names();
-    if (!names.ok()) GTEST_SKIP() << names.status().message();
-    for (size_t i = 0; i < names.value().size(); ++i) {
-      Result<std::shared_ptr<Device>> device = Device::create(static_cast<int>(i));
-      if (!device.ok()) {
-        std::printf("%s\n", device.status().message().c_str());
-        continue;
-      }
-      EXPECT_EQ(device.value()->name(), names.value()[i]);
-      devices_.push_back(std::move(device).value());
-    }
-    if (devices_.empty()) GTEST_SKIP() << "no Vulkan device that the runtime can use";
-  }
-
-  std::vector<std::shared_ptr<Device>> devices_;
-};
-
-std::span<float> floats(const TensorHandle& handle) {
-  return {reinterpret_cast<float*>(handle.data()), handle.bytes() / sizeof(float)};
-}
 
 // The processor writes, the device adds, the processor reads, each in the pool's own bytes, in
 // turns that two timelines keep.
@@ -65,6 +35,8 @@ TEST_F(VulkanDevices, AddWhatTheProcessorWroteWithoutACopy) {
       const Result<PoolMemory> memory = PoolMemory::import(device, pool);
       ASSERT_TRUE(memory.ok()) << memory.status().message();
       EXPECT_TRUE(pool.block().is_dma_buf() || !memory.value().by_descriptor());
+      std::printf("%s, %s: imported by %s\n", device->name().c_str(), memory_kind_name(kind),
+                  memory.value().by_descriptor() ? "descriptor" : "address");
       std::array<TensorHandle, 3> pieces;
       std::vector<Buffer> buffers;
       for (TensorHandle& piece : pieces) {
@@ -101,25 +73,32 @@ TEST_F(VulkanDevices, AddWhatTheProcessorWroteWithoutACopy) {
 }
 
 TEST_F(VulkanDevices, RefuseWhatTheyCannotDoWithALine) {
-  const std::shared_ptr<Device> device = devices_.front();
-  UnifiedPool pool = UnifiedPool::create(MemoryKind::kHost, 1 << 16).value();
-  UnifiedPool other = UnifiedPool::create(MemoryKind::kHost, 1 << 16).value();
-  const PoolMemory memory = PoolMemory::import(device, pool).value();
-  EXPECT_EQ(memory.bind(other.allocate(64).value()).status().code(), Code::kInvalidArgument);
-  EXPECT_EQ(memory.bind(TensorHandle()).status().code(), Code::kInvalidArgument);
-  const Status many = ComputePass::record(device, add_shader(), {}, {}, ~uint32_t{0}).status();
-  EXPECT_EQ(many.code(), Code::kUnsupported);
-  EXPECT_NE(many.message().find("more than it takes"), std::string::npos) << many.message();
-  EXPECT_EQ(Device::create(-1).status().code(), Code::kNotFound);
-  EXPECT_EQ(Device::create(1000).status().code(), Code::kNotFound);
-  const size_t limit = device->limits().maxStorageBufferRange;
-  if (limit < size_t{1} << 31) {
-    UnifiedPool large =
-        UnifiedPool::create(MemoryKind::kHost, limit + 4096, {.guard_pages = false}).value();
-    const Result<PoolMemory> imported = PoolMemory::import(device, large);
-    ASSERT_TRUE(imported.ok()) << imported.status().message();
-    EXPECT_EQ(imported.value().bind(large.allocate(limit + 1).value()).status().code(),
-              Code::kUnsupported);
+  for (const std::shared_ptr<Device>& device : devices_) {
+    SCOPED_TRACE(device->name());
+    UnifiedPool pool = UnifiedPool::create(MemoryKind::kHost, 1 << 16).value();
+    UnifiedPool other = UnifiedPool::create(MemoryKind::kHost, 1 << 16).value();
+    const PoolMemory memory = PoolMemory::import(device, pool).value();
+    EXPECT_EQ(memory.bind(other.allocate(64).value()).status().code(), Code::kInvalidArgument);
+    EXPECT_EQ(memory.bind(TensorHandle()).status().code(), Code::kInvalidArgument);
+    const Status many = ComputePass::record(device, add_shader(), {}, {}, ~uint32_t{0}).status();
+    EXPECT_EQ(many.code(), Code::kUnsupported);
+    EXPECT_NE(many.message().find("more than it takes"), std::string::npos) << many.message();
+    EXPECT_EQ(Device::create(-1).status().code(), Code::kNotFound);
+    EXPECT_EQ(Device::create(1000).status().code(), Code::kNotFound);
+    const size_t limit = device->limits().maxStorageBufferRange;
+    if (limit < size_t{1} << 31) {
+      UnifiedPool large =
+          UnifiedPool::create(MemoryKind::kHost, limit + 4096, {.guard_pages = false}).value();
+      const Result<PoolMemory> imported = PoolMemory::import(device, large);
+      if (!imported.ok()) {
+        // Some allocate less at once than a shader may address.
+        std::printf("%s: %s\n", device->name().c_str(), imported.status().message().c_str());
+        EXPECT_EQ(imported.status().code(), Code::kExhausted);
+        continue;
+      }
+      EXPECT_EQ(imported.value().bind(large.allocate(limit + 1).value()).status().code(),
+                Code::kUnsupported);
+    }
   }
 }
 

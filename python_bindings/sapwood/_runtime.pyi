@@ -1108,9 +1108,9 @@ def handle_latency(*, rounds: int) -> HandleLatency:
     A page of a pool taken and given back, a reference to it shared and let go.
     """
 
-def wake_latency(*, parked: bool, rounds: int) -> Latency:
+def wake_latency(*, waiter: str, rounds: int) -> Latency:
     """
-    From a signal of a host timeline to the thread that slept, or spun, until it.
+    From a signal to the thread that waits for it: "spinning" or "parked" for a host timeline, "patient", spinning for long, or asleep on a bare "futex".
     """
 
 def step_allocations(session: Session) -> tuple[int, int]:

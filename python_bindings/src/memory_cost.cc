@@ -2,6 +2,9 @@
 
 #include "measure/memory_cost.h"
 
+#include <optional>
+#include <string>
+
 #include "bindings.h"
 #include "engine/session.h"
 #include "measure/allocation_counter.h"
@@ -34,9 +37,17 @@ void bind_memory_cost(nb::module_& module) {
       "A page of a pool taken and given back, a reference to it shared and let go.");
   module.def(
       "wake_latency",
-      [](bool parked, int rounds) { return value_or_raise(wake_latency(parked, rounds)); },
-      nb::kw_only(), nb::arg("parked"), nb::arg("rounds"), Unlocked(),
-      "From a signal of a host timeline to the thread that slept, or spun, until it.");
+      [](const std::string& waiter, int rounds) {
+        const std::optional<Waiter> known = parse_waiter(waiter);
+        if (!known.has_value()) {
+          raise_unless_ok(
+              Status(Code::kInvalidArgument, "waiter: must be spinning, patient, parked or futex"));
+        }
+        return value_or_raise(wake_latency(*known, rounds));
+      },
+      nb::kw_only(), nb::arg("waiter"), nb::arg("rounds"), Unlocked(),
+      "From a signal to the thread that waits for it: \"spinning\" or \"parked\" for a host "
+      "timeline, \"patient\", spinning for long, or asleep on a bare \"futex\".");
   module.def(
       "step_allocations",
       [](Session& session) {

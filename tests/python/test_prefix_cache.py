@@ -124,7 +124,10 @@ def test_bench_memory_reports_every_figure(sapwood: Sapwood, tiny_bundle: Path) 
     ):
         assert 0 <= results[what, 1]["p50_ns"] <= results[what, 1]["p99_ns"]
     assert ("allocate 8 KV slots", 4) in results
-    assert ("timeline: signal to wake, parked", 2) in results
+    for how in ("parked", "spinning", "spinning for 1 ms"):
+        assert (f"timeline: signal to wake, {how}", 2) in results
+    assert ("floor: a bare futex to wake", 2) in results
+    assert report["hidden_draft_share"] == 0  # there is no draft
     assert report["shared_prefix"]["reused_tokens"] == 100
     assert report["allocations_per_token"] == 0
 

@@ -1,6 +1,12 @@
 #include "measure/memory_cost.h"
 
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <random>
 #include <span>
@@ -17,7 +23,7 @@ namespace sapwood {
 namespace {
 
 constexpr int kWarmUp = 200;  // calls before any is counted
-constexpr auto kUntilParked = std::chrono::milliseconds(1);
+constexpr std::chrono::microseconds kUntilParked{1000};
 constexpr double kUntilSpinning = 1e-6;  // seconds
 
 double nanoseconds_since(Clock::time_point begin) { return seconds_since(begin) * 1e9; }
@@ -55,6 +61,51 @@ void time_call(int round, std::vector<double>& into, Call&& call) {
 }
 
 Status no_rounds() { return Status(Code::kInvalidArgument, "latencies are of at least one round"); }
+
+// The calling thread stays on one of the cores that it may use, the first or the last, until this
+// goes. Where two threads share a core a wake-up is another thing.
+class OnCore {
+ public:
+  explicit OnCore(bool first) {
+    if (::sched_getaffinity(0, sizeof(before_), &before_) != 0) return;
+    int core = -1;
+    for (int each = 0; each < CPU_SETSIZE; ++each) {
+      if (CPU_ISSET(each, &before_) && (core < 0 || !first)) core = each;
+    }
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(core, &one);
+    pinned_ = ::sched_setaffinity(0, sizeof(one), &one) == 0;
+  }
+  ~OnCore() {
+    if (pinned_) ::sched_setaffinity(0, sizeof(before_), &before_);
+  }
+  OnCore(const OnCore&) = delete;
+  OnCore& operator=(const OnCore&) = delete;
+
+ private:
+  cpu_set_t before_;
+  bool pinned_ = false;
+};
+
+// Nothing around the system calls: what a thread that sleeps can be woken in at best.
+class BareFutex {
+ public:
+  void wait(uint32_t value) {
+    for (uint32_t seen = value_; seen != value; seen = value_) {
+      ::syscall(SYS_futex, reinterpret_cast<uint32_t*>(&value_), FUTEX_WAIT_PRIVATE, seen, nullptr,
+                nullptr, 0);
+    }
+  }
+  void wake(uint32_t value) {
+    value_ = value;
+    ::syscall(SYS_futex, reinterpret_cast<uint32_t*>(&value_), FUTEX_WAKE_PRIVATE, 1, nullptr,
+              nullptr, 0);
+  }
+
+ private:
+  std::atomic<uint32_t> value_{0};
+};
 
 }  // namespace
 
@@ -125,37 +176,59 @@ Result<HandleLatency> handle_latency(int rounds) {
                        latency_of(released)};
 }
 
-Result<Latency> wake_latency(bool parked, int rounds) {
+std::optional<Waiter> parse_waiter(std::string_view name) {
+  if (name == "spinning") return Waiter::kSpinning;
+  if (name == "patient") return Waiter::kPatient;
+  if (name == "parked") return Waiter::kParked;
+  if (name == "futex") return Waiter::kFutex;
+  return std::nullopt;
+}
+
+Result<Latency> wake_latency(Waiter waiter, int rounds) {
   if (rounds < 1) return no_rounds();
-  HostTimeline waiting, signalled, seen;
+  const bool patient = waiter == Waiter::kPatient;
+  HostTimeline waiting, seen;
+  HostTimeline signalled(0, patient ? 10 * kUntilParked : std::chrono::microseconds(0));
+  BareFutex futex;
+  const bool bare = waiter == Waiter::kFutex;
   Clock::time_point woken;  // passed on by `seen`
-  std::thread waiter([&] {
+  std::thread other([&] {
+    const OnCore last(false);
     for (int round = 1; round <= rounds; ++round) {
       const uint64_t turn = static_cast<uint64_t>(round);
       if (!waiting.signal(turn).ok()) return;
-      if (signalled.wait(turn, kNoDeadline) != Wait::kReached) return;
+      if (bare) {
+        futex.wait(static_cast<uint32_t>(round));
+      } else if (signalled.wait(turn, kNoDeadline) != Wait::kReached) {
+        return;
+      }
       woken = Clock::now();
       if (!seen.signal(turn).ok()) return;
     }
   });
+  const OnCore first(true);
   std::vector<double> taken;
   taken.reserve(static_cast<size_t>(rounds));
   for (int round = 1; round <= rounds; ++round) {
     const uint64_t turn = static_cast<uint64_t>(round);
     if (waiting.wait(turn, kNoDeadline) != Wait::kReached) break;
-    if (parked) {
+    if (waiter != Waiter::kSpinning) {
       std::this_thread::sleep_for(kUntilParked);
     } else {
       for (const Clock::time_point begin = Clock::now(); seconds_since(begin) < kUntilSpinning;) {
       }
     }
     const Clock::time_point begin = Clock::now();
-    const Status raised = signalled.signal(turn);
-    if (!raised.ok() || seen.wait(turn, kNoDeadline) != Wait::kReached) break;
+    if (bare) {
+      futex.wake(static_cast<uint32_t>(round));
+    } else if (!signalled.signal(turn).ok()) {
+      break;
+    }
+    if (seen.wait(turn, kNoDeadline) != Wait::kReached) break;
     taken.push_back(std::chrono::duration<double, std::nano>(woken - begin).count());
   }
   signalled.abandon();
-  waiter.join();
+  other.join();
   if (taken.size() != static_cast<size_t>(rounds)) {
     return Status(Code::kInternal, "a timeline that nobody abandoned was not reached");
   }

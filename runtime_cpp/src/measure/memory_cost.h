@@ -2,6 +2,9 @@
 // of `sapwood bench memory`.
 #pragma once
 
+#include <optional>
+#include <string_view>
+
 #include "base/status.h"
 
 namespace sapwood {
@@ -30,8 +33,16 @@ struct HandleLatency {
 };
 Result<HandleLatency> handle_latency(int rounds);
 
-// From just before a host timeline is signalled to when the thread that waits for it goes on: one
-// that sleeps (parked), or one that came a microsecond ago and still spins.
-Result<Latency> wake_latency(bool parked, int rounds);
+enum class Waiter {
+  kSpinning,  // for a host timeline, since a microsecond
+  kPatient,   // since a millisecond, spinning all the while, as a thread with a core to itself may
+  kParked,    // since a millisecond, and sleeps
+  kFutex,     // sleeps likewise, on a bare futex: what the machine itself takes to wake a thread
+};
+std::optional<Waiter> parse_waiter(std::string_view name);  // "spinning", "patient", ...
+
+// From just before what a thread waits for is signalled to when it goes on, on another core if there
+// is one.
+Result<Latency> wake_latency(Waiter waiter, int rounds);
 
 }  // namespace sapwood

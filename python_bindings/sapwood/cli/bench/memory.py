@@ -33,6 +33,12 @@ EXAMPLE = "Example:  sapwood bench memory --threads 2 --json"
 KV_SLOTS = 2048  # of the bitmap
 SLOT_COUNTS = (1, 4, 8, 16, 32)
 CONTENDING_THREADS = 4
+WAITERS = {
+    "futex": "floor: a bare futex to wake",
+    "parked": "timeline: signal to wake, parked",
+    "patient": "timeline: signal to wake, spinning for 1 ms",
+    "spinning": "timeline: signal to wake, spinning",
+}
 REST_TOKENS = 8  # of a prompt, after the prefix
 WARM_UP_STEPS = 4
 
@@ -80,6 +86,7 @@ def memory(
     if engine is not None:
         prompts, report["shared_prefix"] = _shared_prefix(engine, prefix, repeats)
         report["allocations_per_token"] = _allocations_per_token(engine)
+        report["hidden_draft_share"] = engine.session.stats.hidden_draft_share
         primitives += prompts
     report["results"] = [asdict(result) for result in primitives]
     if as_json:
@@ -104,11 +111,11 @@ def _primitives(rounds: int) -> Iterator[Result]:
     yield Result.of("pool: free a page", handles.free)
     yield Result.of("pool: acquire a handle", handles.acquire)
     yield Result.of("pool: release a handle", handles.release)
-    # Every round of the first takes a millisecond, in which the other thread falls asleep.
-    parked = _runtime.wake_latency(parked=True, rounds=min(rounds, 1000))
-    yield Result.of("timeline: signal to wake, parked", parked, 2)
-    spinning = _runtime.wake_latency(parked=False, rounds=rounds)
-    yield Result.of("timeline: signal to wake, spinning", spinning, 2)
+    for waiter, what in WAITERS.items():
+        # A round takes a millisecond, in which the other thread falls asleep if it may.
+        most = rounds if waiter == "spinning" else 1000
+        wake = _runtime.wake_latency(waiter=waiter, rounds=min(rounds, most))
+        yield Result.of(what, wake, 2)
 
 
 def _engine(bundle: str | None, options: EngineOptions) -> Engine | None:
@@ -207,7 +214,7 @@ def _print(report: dict[str, Any]) -> None:
         console.print(
             f"a shared prefix of {shared['reused_tokens']:,} tokens: first token "
             f"{shared['sooner']:.0f}x sooner; {report['allocations_per_token']:.2f} allocations a "
-            "token once warm",
+            f"token once warm; {report['hidden_draft_share']:.0%} of drafting hidden",
             style="dim",
         )
 

@@ -121,11 +121,16 @@ class ToldDrafter final : public Drafter {
   const std::shared_ptr<Told> told_;
 };
 
-struct Watched {
-  explicit Watched(WatchdogOptions watchdog = {.least_seconds = kShort}) {
-    model = std::make_shared<FakeModel>(FakeModel::Options{.vocabulary = 30, .max_rows = 16});
+// An answer of 80 tokens, what plain decoding makes of it, and a session over some host of its
+// model.
+struct KnownAnswer {
+  KnownAnswer() {
     options.max_new_tokens = 80;
     expected = plain_answer(*model, prompt, options, kContext);
+  }
+
+  void open(std::shared_ptr<Model> host, WatchdogOptions watchdog,
+            std::unique_ptr<Drafter> drafter) {
     SessionOptions session_options;
     session_options.context_length = kContext;
     session_options.max_tree_nodes = 12;
@@ -133,8 +138,8 @@ struct Watched {
     session_options.learn_costs = false;
     session_options.share_prefixes = false;
     session_options.watchdog = watchdog;
-    session_options.drafter = std::make_unique<ToldDrafter>(expected, told);
-    session = Session::create(model, std::move(session_options)).value();
+    session_options.drafter = std::move(drafter);
+    session = Session::create(std::move(host), std::move(session_options)).value();
   }
 
   void expect_the_text() {
@@ -143,12 +148,35 @@ struct Watched {
     EXPECT_EQ(model->damaged_slots, 0);
   }
 
+  // Steps until one fails, with `error`; what came before it is the answer's beginning.
+  Text emitted_until_it_fails(Status& error) {
+    Text emitted;
+    error = session->start(prompt, options);
+    EXPECT_TRUE(error.ok()) << error.message();
+    while (error.ok()) {
+      const auto tokens = session->step();
+      error = tokens.status();
+      if (tokens.ok()) emitted.insert(emitted.end(), tokens.value().begin(), tokens.value().end());
+    }
+    EXPECT_EQ(emitted,
+              Text(expected.begin(), expected.begin() + static_cast<ptrdiff_t>(emitted.size())));
+    EXPECT_EQ(session->kv_slots_taken(), static_cast<int>(prompt.size() + emitted.size()) - 1);
+    return emitted;
+  }
+
   const Text prompt = {4, 5, 6};
   GenerateOptions options;
-  std::shared_ptr<Told> told = std::make_shared<Told>();
-  std::shared_ptr<FakeModel> model;
+  std::shared_ptr<FakeModel> model =
+      std::make_shared<FakeModel>(FakeModel::Options{.vocabulary = 30, .max_rows = 16});
   Text expected;
   std::unique_ptr<Session> session;
+};
+
+struct Watched : KnownAnswer {
+  explicit Watched(WatchdogOptions watchdog = {.least_seconds = kShort}) {
+    open(model, watchdog, std::make_unique<ToldDrafter>(expected, told));
+  }
+  std::shared_ptr<Told> told = std::make_shared<Told>();
 };
 
 // The pace is known after a few passes, and with it the floor counts.
@@ -235,28 +263,11 @@ class OnDevice final : public Model {
   Deadline deadline_ = kNoDeadline;
 };
 
-struct DeviceSession {
+struct DeviceSession : KnownAnswer {
   DeviceSession() {
-    model = std::make_shared<FakeModel>(FakeModel::Options{.vocabulary = 30, .max_rows = 16});
-    device = std::make_shared<OnDevice>(model);
-    options.max_new_tokens = 80;
-    expected = plain_answer(*model, prompt, options, kContext);
-    SessionOptions session_options;
-    session_options.context_length = kContext;
-    session_options.max_tree_nodes = 12;
-    session_options.cost_curve = cheap_rows();
-    session_options.learn_costs = false;
-    session_options.share_prefixes = false;
-    session_options.watchdog = {.least_seconds = 0.005};
-    session_options.drafter = std::make_unique<Oracle>(expected, true);
-    session = Session::create(device, std::move(session_options)).value();
+    open(device, {.least_seconds = 0.005}, std::make_unique<Oracle>(expected, true));
   }
-  const Text prompt = {4, 5, 6};
-  GenerateOptions options;
-  std::shared_ptr<FakeModel> model;
-  std::shared_ptr<OnDevice> device;
-  Text expected;
-  std::unique_ptr<Session> session;
+  std::shared_ptr<OnDevice> device = std::make_shared<OnDevice>(model);
 };
 
 TEST(WatchedSession, AFenceThatNeverSignalsCostsATreeAndNeitherTextNorSlots) {
@@ -264,54 +275,32 @@ TEST(WatchedSession, AFenceThatNeverSignalsCostsATreeAndNeitherTextNorSlots) {
     DeviceSession watched;
     // From this pass on, everything wider than one row.
     watched.device->silent = [&](int pass, int rows) { return pass >= silent && rows > 1; };
-    EXPECT_EQ(answer(*watched.session, watched.prompt, watched.options), watched.expected);
-    EXPECT_EQ(watched.session->kv_slots_taken(), 82);
-    EXPECT_EQ(watched.model->damaged_slots, 0);
+    watched.expect_the_text();
     EXPECT_GE(watched.session->stats().missed_deadlines, 2);
     EXPECT_NE(watched.session->stats().watchdog.find("was given up after"), std::string::npos);
     watched.device->silent = nullptr;  // the device is well again
-    EXPECT_EQ(answer(*watched.session, watched.prompt, watched.options), watched.expected);
+    watched.expect_the_text();
   }
 }
 
 TEST(WatchedSession, ATargetThatIsSilentForEverEndsTheAnswerWhereItWas) {
   DeviceSession watched;
   watched.device->silent = [&](int pass, int) { return pass >= 5; };
-  ASSERT_TRUE(watched.session->start(watched.prompt, watched.options).ok());
-  Text emitted;
   Status status;
-  while (status.ok()) {
-    const auto tokens = watched.session->step();
-    status = tokens.status();
-    if (tokens.ok()) emitted.insert(emitted.end(), tokens.value().begin(), tokens.value().end());
-  }
+  watched.emitted_until_it_fails(status);
   EXPECT_EQ(status.code(), Code::kInternal);
   EXPECT_NE(status.message().find("the target does not answer"), std::string::npos);
-  EXPECT_EQ(emitted, Text(watched.expected.begin(),
-                          watched.expected.begin() + static_cast<ptrdiff_t>(emitted.size())));
-  EXPECT_EQ(watched.session->kv_slots_taken(),
-            static_cast<int>(watched.prompt.size() + emitted.size()) - 1);
   watched.device->silent = nullptr;
-  EXPECT_EQ(answer(*watched.session, watched.prompt, watched.options), watched.expected);
+  watched.expect_the_text();
 }
 
 TEST(WatchedSession, ALostDeviceIsAnErrorThatKeepsWhatWasEmittedAndEverySlot) {
   for (int lost = 1; lost < 8; ++lost) {
     DeviceSession watched;
     watched.device->lost = [&](int pass, int) { return pass >= lost; };
-    ASSERT_TRUE(watched.session->start(watched.prompt, watched.options).ok());
-    Text emitted;
-    for (;;) {
-      const auto tokens = watched.session->step();
-      if (!tokens.ok()) {
-        EXPECT_EQ(tokens.status().message(), "the device was lost");
-        break;
-      }
-      emitted.insert(emitted.end(), tokens.value().begin(), tokens.value().end());
-    }
-    EXPECT_EQ(watched.session->kv_slots_taken(), static_cast<int>(3 + emitted.size()) - 1);
-    EXPECT_EQ(emitted, Text(watched.expected.begin(),
-                            watched.expected.begin() + static_cast<ptrdiff_t>(emitted.size())));
+    Status status;
+    Text emitted = watched.emitted_until_it_fails(status);
+    EXPECT_EQ(status.message(), "the device was lost");
     // An engine over a new device takes the text as its prompt and goes on with the same answer.
     Text text = watched.prompt;
     text.insert(text.end(), emitted.begin(), emitted.end());

@@ -23,7 +23,11 @@ bool ModelDrafter::look_ahead(const DraftRequest& request) {
   if (request.growth != Growth::kBudgeted || !cache_.can_keep()) return false;
   level_.clear();
   const size_t most = static_cast<size_t>(rows_ahead(request.deadline));
-  if (most == 0) return false;
+  if (most == 0) {
+    // One slow pass is not to be the last one.
+    if (!looked_ahead_) pace_ahead_ += (1 - pace_ahead_) * kPaceMemory;
+    return false;
+  }
   if (may_look_beyond(GuessPool::kRoot, request)) {
     level_.push_back(GuessPool::kRoot);
   } else {

@@ -41,8 +41,8 @@ enum class Waiter {
 };
 std::optional<Waiter> parse_waiter(std::string_view name);  // "spinning", "patient", ...
 
-// From just before what a thread waits for is signalled to when it goes on, on another core if there
-// is one.
+// From just before what a thread waits for is signalled to when it goes on, on another core if
+// there is one.
 Result<Latency> wake_latency(Waiter waiter, int rounds);
 
 }  // namespace sapwood

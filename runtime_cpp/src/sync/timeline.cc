@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <ctime>
@@ -49,12 +50,20 @@ Status refused_signal(uint64_t present, uint64_t value) {
 Wait HostTimeline::wait(uint64_t value, Deadline deadline) {
   Deadline sleeps_at = Deadline::min();
   for (int spins = 0;; ++spins) {
-    if (this->value() >= value) return Wait::kReached;
+    if (this->value() >= value) {
+      if (most_spins_.count() > 0) was_worth(true);
+      return Wait::kReached;
+    }
     if (abandoned_.load(std::memory_order_acquire)) break;
     if (spins % kSpinsBetweenLooks == 0) {
       if (is_past(deadline)) return Wait::kMissed;
-      if (spins == 0 && spins_.count() > 0) sleeps_at = std::chrono::steady_clock::now() + spins_;
-      if (spins >= kSpinsBeforeSleep && is_past(sleeps_at)) break;
+      if (spins == 0 && most_spins_.count() > 0) {
+        sleeps_at = std::chrono::steady_clock::now() + spins_.load(std::memory_order_relaxed);
+      }
+      if (spins >= kSpinsBeforeSleep && is_past(sleeps_at)) {
+        if (most_spins_.count() > 0) was_worth(false);
+        break;
+      }
     }
     pause();
   }
@@ -78,6 +87,13 @@ Wait HostTimeline::wait(uint64_t value, Deadline deadline) {
   }
   sleepers_.fetch_sub(1, std::memory_order_relaxed);
   return outcome;
+}
+
+// Several waiters may overwrite what another one found: any of it will do.
+void HostTimeline::was_worth(bool spinning) {
+  const auto spins = spins_.load(std::memory_order_relaxed);
+  spins_.store(spinning ? std::min(most_spins_, spins + most_spins_ / 16) : spins / 2,
+               std::memory_order_relaxed);
 }
 
 Status HostTimeline::signal(uint64_t value) {

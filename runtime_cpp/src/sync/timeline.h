@@ -57,7 +57,7 @@ Status refused_signal(uint64_t present, uint64_t value);
 class HostTimeline final : public Timeline {
  public:
   explicit HostTimeline(uint64_t value = 0, std::chrono::microseconds spins = {})
-      : value_(value), spins_(spins) {}
+      : value_(value), most_spins_(spins), spins_(spins) {}
   HostTimeline(const HostTimeline&) = delete;
   HostTimeline& operator=(const HostTimeline&) = delete;
 
@@ -68,10 +68,14 @@ class HostTimeline final : public Timeline {
 
  private:
   void wake();
+  void was_worth(bool spinning);
 
   alignas(64) std::atomic<uint64_t> value_;
   std::atomic<bool> abandoned_{false};
-  const std::chrono::microseconds spins_;  // at least, before a waiter sleeps
+  // Beyond a short while, before a waiter sleeps: at most, and as it has been worth so far. On a
+  // machine that has no core to spare, what is waited for would come sooner without.
+  const std::chrono::microseconds most_spins_;
+  std::atomic<std::chrono::microseconds> spins_;
   // What sleepers sleep on: moves with every signal, since a futex has 32 bits and a value 64.
   alignas(64) std::atomic<uint32_t> changes_{0};
   std::atomic<int> sleepers_{0};

@@ -95,6 +95,20 @@ typedef enum sapwood_stop_reason {
   SAPWOOD_STOP_CANCELLED = 5 /* sapwood_session_cancel */
 } sapwood_stop_reason;
 
+/* What the governor makes of a device's heat and power; the text is the same in every state. */
+typedef enum sapwood_heat {
+  SAPWOOD_COOL = 0,    /* speculation as asked */
+  SAPWOOD_WARM = 1,    /* above 45 C or 4 W: beta + 0.1 */
+  SAPWOOD_HOT = 2,     /* above 50 C: beta + 0.2, half as many guesses */
+  SAPWOOD_CRITICAL = 3 /* above 55 C: no guesses */
+} sapwood_heat;
+
+typedef enum sapwood_trace_kind {
+  SAPWOOD_TRACE_STAGE = 0,   /* has a duration, and arguments: step, rows, accepted, mode */
+  SAPWOOD_TRACE_COUNTER = 1, /* has a value */
+  SAPWOOD_TRACE_INSTANT = 2  /* something changed */
+} sapwood_trace_kind;
+
 typedef struct sapwood_engine sapwood_engine;   /* a bundle and the host that runs it */
 typedef struct sapwood_session sapwood_session; /* one conversation */
 
@@ -105,10 +119,12 @@ SAPWOOD_API const char* sapwood_version(void);
  * next failing call. */
 SAPWOOD_API const char* sapwood_last_error(void);
 
-/* "plain", ..., "target_draw", ... and "eos", ...; "unknown" outside the enumerations. */
+/* "plain", ..., "target_draw", ..., "eos", ... and "cool", ...; "unknown" outside the enumerations.
+ */
 SAPWOOD_API const char* sapwood_mode_name(int32_t mode);
 SAPWOOD_API const char* sapwood_verifier_name(int32_t verifier);
 SAPWOOD_API const char* sapwood_stop_reason_name(int32_t reason);
+SAPWOOD_API const char* sapwood_heat_name(int32_t heat);
 
 /* ---- engine ---- */
 
@@ -249,6 +265,7 @@ typedef struct sapwood_stats {
                               * passed while the target verified */
   const char* watchdog; /* the latest of these in words, one line; "": none. Valid until the next
                          * call on the session */
+  int32_t heat;         /* a sapwood_heat, by now */
 } sapwood_stats;
 SAPWOOD_API void sapwood_stats_init(sapwood_stats* stats);
 
@@ -259,6 +276,50 @@ SAPWOOD_API sapwood_code sapwood_session_stats(const sapwood_session* session,
 /* The latest step's draft tree as JSON (see tree/draft_tree.h), valid until the next call of this
  * function on the session; NULL, with sapwood_last_error, if there is no memory for it. */
 SAPWOOD_API const char* sapwood_session_tree_json(sapwood_session* session);
+
+/* ---- heat and power ---- */
+
+/* A reading of the device's sensors, now: from the next step on the session speculates as much as
+ * the governor then allows. celsius: of the device, watts: what it draws, 0 or above; NaN: there is
+ * no such sensor, and a call with two of them changes nothing. A state is entered at once and left
+ * one by one, each after the device has been cool for at least two seconds, so a host hands over
+ * readings about once a second. SAPWOOD_INVALID_ARGUMENT: an infinite reading, or watts below 0. */
+SAPWOOD_API sapwood_code sapwood_session_observe_heat(sapwood_session* session, double celsius,
+                                                      double watts);
+
+/* ---- trace ---- */
+
+/* What a session did and when. Holds counts and times, never a token or a text. */
+typedef struct sapwood_trace_event {
+  int32_t name;        /* see sapwood_trace_event_name */
+  int32_t mode;        /* a sapwood_mode */
+  int32_t step;        /* of the answer, from 1; 0: before the first */
+  int32_t rows;        /* of the pass, or nodes of the tree */
+  int32_t accepted;    /* guesses that the target agreed with */
+  float value;         /* of a counter */
+  int64_t begin_ns;    /* of CLOCK_MONOTONIC */
+  int64_t duration_ns; /* of a stage */
+} sapwood_trace_event;
+
+/* Records the latest `capacity` events from here on (rounded up to a power of two, at most
+ * 4194304, of 48 bytes each), or stops at 0. What was recorded and not taken is dropped. */
+SAPWOOD_API sapwood_code sapwood_session_trace(sapwood_session* session, int32_t capacity);
+
+/* Takes what was recorded since the last such call: *events points to *count of them, the oldest
+ * first, valid until the next call of this function or of sapwood_session_trace. *lost, which may
+ * be NULL: how many more there were, for which the ring had no room. None where nothing is
+ * recorded. */
+SAPWOOD_API sapwood_code sapwood_session_take_trace(sapwood_session* session,
+                                                    const sapwood_trace_event** events,
+                                                    size_t* count, uint64_t* lost);
+
+/* Of an event's name: what a trace calls it ("Draft_Generate", ...), the sapwood_trace_kind, and
+ * the track it lies on ("engine", "draft", "target"). "unknown" and -1 outside 0 ..
+ * sapwood_trace_names() - 1. */
+SAPWOOD_API int32_t sapwood_trace_names(void);
+SAPWOOD_API const char* sapwood_trace_event_name(int32_t name);
+SAPWOOD_API int32_t sapwood_trace_event_kind(int32_t name);
+SAPWOOD_API const char* sapwood_trace_event_track(int32_t name);
 
 /* ---- the engine's protocol ---- */
 

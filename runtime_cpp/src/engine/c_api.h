@@ -9,6 +9,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <vector>
 
 #include "draft/drafters.h"
 #include "engine/session.h"
@@ -36,6 +37,8 @@ struct sapwood_session {
   std::shared_ptr<const sapwood::Bundle> bundle;
   std::unique_ptr<sapwood::Session> session;
   std::string tree_json;
+  std::shared_ptr<sapwood::TraceRing> ring;  // null: nothing is recorded
+  std::vector<sapwood_trace_event> taken;
 };
 
 namespace sapwood::c_api {

@@ -361,6 +361,7 @@ sapwood_code sapwood_session_stats(const sapwood_session* session, sapwood_stats
     all.missed_deadlines = from.missed_deadlines;
     all.hidden_draft_share = from.hidden_draft_share();
     all.watchdog = from.watchdog.c_str();
+    all.heat = static_cast<int32_t>(from.heat);
     std::memcpy(stats, &all, std::min(all.size, sizeof(all)));
     return Status::okay();
   });

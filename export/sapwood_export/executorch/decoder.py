@@ -84,6 +84,21 @@ class BundleModule(nn.Module):
         )
         return hidden
 
+    def logits(self, hidden: Tensor, output_rows: Tensor) -> Tensor:
+        """Logits [O, vocabulary_size] of rows of hidden [R, hidden_size]."""
+        spec = self.spec
+        head = "embedding" if spec.tied_head else "head"
+        result: Tensor = operators().output_head(
+            hidden,
+            output_rows,
+            self.tensor("final_norm"),
+            self.tensor(head),
+            self.form(head),
+            spec.norm_epsilon,
+            spec.vocabulary_size,
+        )
+        return result
+
     def rotaries(self, positions: Tensor) -> list[Tensor]:
         """The rotary table of every layer, [R, head_dim]; layers of one kind share one."""
         kinds = ("global", "local") if any(self.spec.layer_is_sliding) else ("global",)
@@ -137,17 +152,7 @@ class FusedDecoder(BundleModule):
                 spec.activation,
                 *(self.form(prefix + name) for name in LINEARS),
             )
-        head = "embedding" if spec.tied_head else "head"
-        logits: Tensor = operators().output_head(
-            hidden,
-            output_rows,
-            self.tensor("final_norm"),
-            self.tensor(head),
-            self.form(head),
-            spec.norm_epsilon,
-            spec.vocabulary_size,
-        )
-        return logits
+        return self.logits(hidden, output_rows)
 
 
 def example_inputs(spec: ModelSpec) -> tuple[Tensor, ...]:

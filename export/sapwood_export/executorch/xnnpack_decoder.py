@@ -29,13 +29,10 @@ class XnnpackDecoder(BundleModule):
         spec = self.spec
         linears = ("qkv", "output", "gate_up", "down")
         for name in self.entries:
-            if name != "head" and not name.endswith((*linears, "qkv_bias")):
+            if not name.endswith((*linears, "qkv_bias")):
                 self.add(name)
         self.lowering = Lowering(MOST_ROWS)
         self.blocks = nn.ModuleList(_Block(self, layer) for layer in range(spec.layers))
-        self.head = self.lowering.lower(
-            Projection(self.linear("embedding" if spec.tied_head else "head"))
-        )
 
     def linear(
         self, name: str, rows: NDArray[np.int64] | None = None, bias: Tensor | None = None
@@ -67,9 +64,7 @@ class XnnpackDecoder(BundleModule):
             hidden = self.blocks[layer](
                 self, hidden, rotary, (*seen, cache[layer], cache[layers + layer])
             )
-        last = hidden.index_select(0, output_rows)
-        logits: Tensor = self.head(self.normed(last, "final_norm"))
-        return logits
+        return self.logits(hidden, output_rows)
 
 
 class _Block(nn.Module):

@@ -31,8 +31,7 @@ class ExecutorchModel final : public Model {
         max_rows_(std::min(options.max_rows, program_->max_rows())),
         resources_(options.threads),
         path_ranges_(static_cast<size_t>(max_rows_) * 2),
-        bound_(spec_.layers),
-        unasked_(bundle_->manifest().executorch.flavour == "xnnpack" ? spec_.vocabulary_size : 0) {
+        bound_(spec_.layers) {
     resources_.layer_workspace(spec_.layer_shape(0), max_rows_, kFirstContext);
   }
 
@@ -56,15 +55,8 @@ class ExecutorchModel final : public Model {
     SAPWOOD_TRY(bind_indices(kContextSlots, batch.context_slots, log));
     SAPWOOD_TRY(bind_indices(kPathSlots, batch.path_slots, log));
     SAPWOOD_TRY(bind_ranges(ranges.first(2 * batch.tokens.size()), log));
-    if (batch.output_rows.empty()) {
-      // XNNPACK refuses to multiply nothing: a row that nobody asked for.
-      static constexpr int32_t kFirst = 0;
-      SAPWOOD_TRY(bind_indices(kOutputRows, {&kFirst, unasked_.empty() ? 0u : 1u}, log));
-      SAPWOOD_TRY(bind_logits(unasked_, log));
-    } else {
-      SAPWOOD_TRY(bind_indices(kOutputRows, batch.output_rows, log));
-      SAPWOOD_TRY(bind_logits(logits, log));
-    }
+    SAPWOOD_TRY(bind_indices(kOutputRows, batch.output_rows, log));
+    SAPWOOD_TRY(bind_logits(logits, log));
     const UsedResources used(resources_);
     return log.status(method().execute(), Code::kInternal, kHost);
   }
@@ -145,7 +137,6 @@ class ExecutorchModel final : public Model {
   operators::Resources resources_;
   std::vector<int32_t> path_ranges_;  // [max_rows][2]
   std::vector<BoundCache> bound_;     // [layers]
-  std::vector<float> unasked_;        // [vocabulary] of XNNPACK, else empty
 };
 
 }  // namespace

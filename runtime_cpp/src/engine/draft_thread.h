@@ -6,10 +6,9 @@
 //
 // While the target verifies tree t, the drafter looks beyond what is likeliest to come of it
 // (Drafter::look_ahead) until the target is expected to have spoken, and is awake by then. What the
-// target
-// then decided is what both wait for: if the drafter has looked beyond that, tree t + 1 is there
-// already, or most of it, and if not it grows from the text as ever. Either way it is a draft, and
-// the target verifies it.
+// target then decided is what both wait for: if the drafter has looked beyond that, tree t + 1 is
+// there already, or most of it, and if not it grows from the text as ever. Either way it is a
+// draft, and the target verifies it.
 //
 // Between two steps the thread rests, and the drafter and whatever it shares with others (a trained
 // draft that several sessions use) may be used from the engine's thread. The drafter's network has

@@ -48,22 +48,18 @@ Status refused_signal(uint64_t present, uint64_t value) {
 }
 
 Wait HostTimeline::wait(uint64_t value, Deadline deadline) {
-  Deadline sleeps_at = Deadline::min();
+  const bool patient = most_spins_.count() > 0;
+  const Deadline begin = patient ? std::chrono::steady_clock::now() : Deadline::min();
+  const Deadline sleeps_at = begin + spins_.load(std::memory_order_relaxed);
   for (int spins = 0;; ++spins) {
     if (this->value() >= value) {
-      if (most_spins_.count() > 0) was_worth(true);
+      if (patient) was_worth(true);
       return Wait::kReached;
     }
     if (abandoned_.load(std::memory_order_acquire)) break;
     if (spins % kSpinsBetweenLooks == 0) {
       if (is_past(deadline)) return Wait::kMissed;
-      if (spins == 0 && most_spins_.count() > 0) {
-        sleeps_at = std::chrono::steady_clock::now() + spins_.load(std::memory_order_relaxed);
-      }
-      if (spins >= kSpinsBeforeSleep && is_past(sleeps_at)) {
-        if (most_spins_.count() > 0) was_worth(false);
-        break;
-      }
+      if (spins >= kSpinsBeforeSleep && is_past(sleeps_at)) break;
     }
     pause();
   }
@@ -86,6 +82,8 @@ Wait HostTimeline::wait(uint64_t value, Deadline deadline) {
     futex_wait(changes_, changes, deadline);
   }
   sleepers_.fetch_sub(1, std::memory_order_relaxed);
+  // A deadline that was missed says nothing of how soon the value comes.
+  if (patient && outcome == Wait::kReached) was_worth(!is_past(begin + most_spins_));
   return outcome;
 }
 

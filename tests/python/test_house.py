@@ -173,7 +173,7 @@ def test_test_names_are_sentences() -> None:
 
 
 def test_scripts_explain_themselves_and_refuse_nonsense() -> None:
-    for name in ("run", "test"):
+    for name in ("run", "test", "device", "capture_trace"):
         script = str(REPOSITORY / "scripts" / name)
         helped = subprocess.run([script, "--help"], capture_output=True, text=True, check=False)
         assert helped.returncode == 0

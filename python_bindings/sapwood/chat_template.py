@@ -97,9 +97,7 @@ class ChatTemplate:
                 bos_token=bos_token,
                 eos_token=eos_token,
                 add_generation_prompt=add_generation_prompt,
-                tools=None,
-                documents=None,
-                **variables,
+                **{"tools": None, "documents": None, **variables},
             )
         except Exception as error:  # a template may do anything, and fail in any way
             where = f", line {line}" if (line := _template_line(error)) is not None else ""

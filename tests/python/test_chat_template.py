@@ -60,6 +60,19 @@ def test_a_template_renders_as_hugging_faces(name: str) -> None:
     assert ours.render(TURNS, bos_token="<|im_start|>", eos_token="<|im_end|>") == expected
 
 
+def test_tools_and_documents_reach_the_template_and_are_none_without() -> None:
+    template = ChatTemplate(
+        "{{ tools | tojson if tools is not none else '-' }}"
+        "{{ documents | length if documents is not none else '-' }}{{ enable_thinking }}"
+    )
+    tools = [{"type": "function", "function": {"name": "look_up"}}]
+    assert template.render([]) == "--"
+    assert (
+        template.render([], tools=tools, documents=["a", "b"], enable_thinking=False)
+        == '[{"type": "function", "function": {"name": "look_up"}}]2False'
+    )
+
+
 def test_a_syntax_error_names_its_line() -> None:
     with pytest.raises(SapwoodError, match=r"chat_template\.jinja, line 2: "):
         ChatTemplate("fine\n{% if %}\n")

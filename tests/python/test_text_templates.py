@@ -254,8 +254,7 @@ def test_tools_are_written_as_python_writes_them() -> None:
     call = {"role": "assistant", "content": "", "tool_calls": [tool]}
     call["tool_calls"][0]["function"]["arguments"] = {"b": 2, "a": None}  # type: ignore[index]
     messages = [{"role": "user", "content": "x"}, call, {"role": "tool", "content": "y"}]
-    # Python's face always says that there are no tools, so here they bear another name.
-    expected, ours = both(LLAMA.replace("tools", "kit"), messages, kit=[tool], date_string="d")
+    expected, ours = both(LLAMA, messages, tools=[tool], date_string="d")
     assert '"z": 1' in expected
     assert ours == expected
 

@@ -53,11 +53,15 @@ def ids(command: list[str], bundle: Path, mode: str) -> list[int]:
     return list(json.loads(result.stderr)["ids"])
 
 
-def test_every_mode_gives_the_same_ids_under_emulation(shipped: Path, tiny_bundle: Path) -> None:
+@pytest.mark.parametrize("bundle", ["tiny_bundle", pytest.param("smollm2", marks=pytest.mark.slow)])
+def test_every_mode_gives_the_same_ids_under_emulation(
+    shipped: Path, bundle: str, request: pytest.FixtureRequest
+) -> None:
     if shutil.which("qemu-aarch64-static") is None:
         pytest.skip("qemu-aarch64-static is not installed; it is in Debian's qemu-user-static")
+    folder = request.getfixturevalue(bundle)
     answers = {
-        mode: ids(["qemu-aarch64-static", str(shipped)], tiny_bundle, mode)
+        mode: ids(["qemu-aarch64-static", str(shipped)], folder, mode)
         for mode in ("plain", "chain", "fixed", "dynamic")
     }
     assert len(answers["plain"]) == 12

@@ -63,9 +63,10 @@ public class ChatActivityTest {
     return list.getChildAt(position - list.getFirstVisiblePosition()).findViewById(id);
   }
 
-  /** Notes how long the answer was whenever it had grown. */
+  /** Notes how long the answer was whenever it had grown, and the largest tree. */
   private static final class Lengths implements ChatSession.Observer {
     private final Set<Integer> lengths;
+    private int largestTree; // the last step's may be empty
 
     Lengths(Set<Integer> lengths) {
       this.lengths = lengths;
@@ -80,7 +81,10 @@ public class ChatActivityTest {
     }
 
     @Override
-    public void onMetricsChanged() {}
+    public void onMetricsChanged() {
+      TreeSnapshot tree = AppRule.session().tree();
+      largestTree = Math.max(largestTree, tree == null ? 0 : tree.nodes.size());
+    }
   }
 
   @Test
@@ -90,7 +94,8 @@ public class ChatActivityTest {
     assertEquals(View.VISIBLE, chat.findViewById(R.id.welcome).getVisibility());
     AppRule.application().settings().setLength(128);
     Set<Integer> lengths = new TreeSet<>();
-    AppRule.session().observe(new Lengths(lengths));
+    Lengths observer = new Lengths(lengths);
+    AppRule.session().observe(observer);
     say(chat, "Why are leaves green?");
     waitForText();
     assertEquals(View.GONE, chat.findViewById(R.id.welcome).getVisibility());
@@ -103,7 +108,7 @@ public class ChatActivityTest {
     assertTrue("came in pieces: " + lengths, lengths.size() > 3);
     assertEquals(last().text.toString(), row(chat, 1, R.id.item_text).getText().toString());
     assertTrue(AppRule.session().stats().meanAcceptedLength >= 1);
-    assertTrue(AppRule.session().tree().nodes.size() > 0);
+    assertTrue(observer.largestTree > 0);
     MetricStrip strip = chat.findViewById(R.id.strip);
     String heat = strip.getChildAt(3).getContentDescription().toString();
     assertTrue(heat, heat.contains("31.2"));

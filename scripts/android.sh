@@ -39,7 +39,10 @@ ensure_jars() {
 }
 
 # jar_named PREFIX: the jar whose file name begins so.
-jar_named() { cat "$toolchain"/{tests,build}.jars 2>/dev/null | grep -m 1 -E "/$1-[0-9][^/]*\.jar$"; }
+jar_named() {
+  { cat "$toolchain"/{tests,build}.jars 2>/dev/null || true; } | # one of them may not be there
+    grep -m 1 -E "/$1-[0-9][^/]*\.jar$"
+}
 
 # Everything that both scripts need. Installs, so it comes first.
 ensure_android() {

@@ -130,8 +130,6 @@ missing_packages() {
     [[ -e /usr/include/vulkan/vulkan.h ]] || echo libvulkan-dev
     [[ -e /usr/include/volk.h ]] || echo libvulkan-volk-dev
     compgen -G '/usr/share/vulkan/icd.d/*.json' >/dev/null || echo mesa-vulkan-drivers
-    # SwiftShader comes with the browser.
-    [[ -e /usr/lib/chromium/vk_swiftshader_icd.json ]] || echo chromium-common
     command -v glslc >/dev/null || echo glslc
   fi
   if [[ $1 == browser ]]; then

@@ -15,19 +15,19 @@ int c_api_example(const char* bundle, const char* host, const char* drafter, sap
   sapwood_code code;
   size_t length = 0;
 
-  sapwood_engine_options_init(&engine_options);
+  sapwood_engine_options_init(&engine_options, sizeof(engine_options));
   engine_options.host = host;
   engine_options.threads = 1;
   if (sapwood_engine_open(bundle, &engine_options, &engine) != SAPWOOD_OK) {
     fprintf(stderr, "%s\n", sapwood_last_error());
     return -1;
   }
-  sapwood_session_options_init(&session_options);
+  sapwood_session_options_init(&session_options, sizeof(session_options));
   session_options.drafter = drafter;
   code = sapwood_session_create(engine, &session_options, &session);
   sapwood_engine_close(engine); /* the session keeps what it needs */
 
-  sapwood_generate_options_init(&options);
+  sapwood_generate_options_init(&options, sizeof(options));
   options.mode = mode;
   options.verifier = verifier;
   options.max_new_tokens = (int32_t)room;
@@ -44,7 +44,7 @@ int c_api_example(const char* bundle, const char* host, const char* drafter, sap
     for (i = 0; i < count; ++i) answer[length++] = tokens[i];
   }
   if (code == SAPWOOD_OK) {
-    sapwood_stats_init(stats);
+    sapwood_stats_init(stats, sizeof(*stats));
     code = sapwood_session_stats(session, stats);
   }
   if (code != SAPWOOD_OK) fprintf(stderr, "%s\n", sapwood_last_error());

@@ -30,7 +30,7 @@ class CApiWatch : public testing::Test {
 
   std::vector<int32_t> answer() {
     sapwood_generate_options options;
-    sapwood_generate_options_init(&options);
+    sapwood_generate_options_init(&options, sizeof(options));
     options.max_new_tokens = 24;
     options.ignore_eos = 1;
     const std::vector<int32_t> prompt = {1, 2, 3, 4, 1, 2, 3};
@@ -47,7 +47,7 @@ class CApiWatch : public testing::Test {
 
   sapwood_stats stats() {
     sapwood_stats of;
-    sapwood_stats_init(&of);
+    sapwood_stats_init(&of, sizeof(of));
     EXPECT_EQ(sapwood_session_stats(session_, &of), SAPWOOD_OK);
     return of;
   }

@@ -20,7 +20,7 @@ sapwood_code answer(sapwood_session* session, Text& text) {
   static constexpr std::array<int32_t, 8> prompt = {5, 6, 7, 5, 6, 7, 5, 6};
   text.clear();
   sapwood_generate_options options;
-  sapwood_generate_options_init(&options);
+  sapwood_generate_options_init(&options, sizeof(options));
   options.max_new_tokens = 24;
   options.ignore_eos = 1;
   sapwood_code code = sapwood_session_start(session, prompt.data(), prompt.size(), &options);
@@ -40,7 +40,7 @@ class Exhaustion : public ::testing::Test {
     if (!counts_allocations()) GTEST_SKIP() << "a sanitizer brings its own allocator";
     const std::string folder = write_test_bundle(test_bundle_options("llama")).value();
     sapwood_engine_options options;
-    sapwood_engine_options_init(&options);
+    sapwood_engine_options_init(&options, sizeof(options));
     options.threads = 1;
     ASSERT_EQ(sapwood_engine_open(folder.c_str(), &options, &engine_), SAPWOOD_OK);
     sapwood_session* session = open();
@@ -52,7 +52,7 @@ class Exhaustion : public ::testing::Test {
 
   sapwood_session* open() {
     sapwood_session_options options;
-    sapwood_session_options_init(&options);
+    sapwood_session_options_init(&options, sizeof(options));
     options.context_length = 100;
     sapwood_session* session = nullptr;
     code_ = sapwood_session_create(engine_, &options, &session);

@@ -11,7 +11,7 @@
  *   sapwood_session_create(engine, NULL, &session);
  *
  *   sapwood_generate_options options;
- *   sapwood_generate_options_init(&options);
+ *   sapwood_generate_options_init(&options, sizeof(options));
  *   options.max_new_tokens = 64;
  *   options.temperature = 0.8f;
  *   options.seed = 7;
@@ -27,7 +27,7 @@
  *   if (code != SAPWOOD_OK) fprintf(stderr, "%s\n", sapwood_last_error());
  *
  *   sapwood_stats stats;
- *   sapwood_stats_init(&stats);
+ *   sapwood_stats_init(&stats, sizeof(stats));
  *   sapwood_session_stats(session, &stats);
  *   printf("%d tokens in %lld steps\n", stats.emitted_tokens, (long long)stats.steps);
  *   sapwood_session_close(session);
@@ -35,8 +35,8 @@
  *
  * Rules. Every function that can fail returns a sapwood_code and, on failure, leaves a line for a
  * person in sapwood_last_error(); no C++ exception leaves the library. Structures are filled by
- * their _init function, which also records their size, so that a program built against an older
- * header goes on working. An engine's sessions share its model: use one of them at a time. A
+ * their _init function, which is given their size and keeps it, so that a program built against an
+ * older header goes on working with a newer library: nothing is read or written beyond that size. An engine's sessions share its model: use one of them at a time. A
  * session keeps the model alive, so the two may be closed in either order. Nothing but
  * sapwood_session_cancel may be called on an object while another thread is inside a call on it.
  */
@@ -139,7 +139,7 @@ typedef struct sapwood_engine_options {
   const char* executorch_library;
   const char* executorch_runtime;
 } sapwood_engine_options;
-SAPWOOD_API void sapwood_engine_options_init(sapwood_engine_options* options);
+SAPWOOD_API void sapwood_engine_options_init(sapwood_engine_options* options, size_t size);
 
 /* Opens the bundle in a folder. options may be NULL. On failure *engine is NULL. */
 SAPWOOD_API sapwood_code sapwood_engine_open(const char* bundle,
@@ -183,7 +183,7 @@ typedef struct sapwood_session_options {
   const char* double_buffer; /* whether it does look ahead: "measured" (NULL, default: where that
                               * turns out to be faster), "on" or "off"; same tokens */
 } sapwood_session_options;
-SAPWOOD_API void sapwood_session_options_init(sapwood_session_options* options);
+SAPWOOD_API void sapwood_session_options_init(sapwood_session_options* options, size_t size);
 
 /* options may be NULL. On failure *session is NULL. */
 SAPWOOD_API sapwood_code sapwood_session_create(sapwood_engine* engine,
@@ -212,7 +212,7 @@ typedef struct sapwood_generate_options {
   int32_t length_rule;  /* a sapwood_length_rule, default SAPWOOD_LENGTH_BY_WINDOW */
   float beta;           /* share pruned of a draft's law where it is certain, default 0.3 */
 } sapwood_generate_options;
-SAPWOOD_API void sapwood_generate_options_init(sapwood_generate_options* options);
+SAPWOOD_API void sapwood_generate_options_init(sapwood_generate_options* options, size_t size);
 
 /* Takes a whole prompt, with any beginning-of-sequence token, and fills the cache with it; the
  * prefix it shares with a text that the cache keeps is not computed again. options may be NULL. A
@@ -267,7 +267,7 @@ typedef struct sapwood_stats {
                          * call on the session */
   int32_t heat;         /* a sapwood_heat, by now */
 } sapwood_stats;
-SAPWOOD_API void sapwood_stats_init(sapwood_stats* stats);
+SAPWOOD_API void sapwood_stats_init(sapwood_stats* stats, size_t size);
 
 /* Of the latest answer, finished or not. */
 SAPWOOD_API sapwood_code sapwood_session_stats(const sapwood_session* session,

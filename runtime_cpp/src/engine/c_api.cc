@@ -27,8 +27,8 @@ static_assert(static_cast<int>(LengthRule::kEntropy) == SAPWOOD_LENGTH_BY_ENTROP
 
 Status open_engine(const char* path, const sapwood_engine_options* given, sapwood_engine** out) {
   sapwood_engine_options options;
-  sapwood_engine_options_init(&options);
-  SAPWOOD_TRY(read_options(given, sizeof(options), options));
+  sapwood_engine_options_init(&options, sizeof(options));
+  SAPWOOD_TRY(read_options(given, offsetof(sapwood_engine_options, executorch_library), options));
   const std::string host = options.host != nullptr ? options.host : "native";
   if (host != "native" && host != "onnxruntime" && host != "executorch") {
     return Status(Code::kInvalidArgument,
@@ -86,6 +86,7 @@ sapwood_code report(const Status& status) {
 
 using sapwood::c_api::guarded;
 using sapwood::c_api::missing;
+using sapwood::c_api::write_defaults;
 
 extern "C" {
 
@@ -106,8 +107,9 @@ const char* sapwood_stop_reason_name(int32_t reason) {
   return sapwood::stop_reason_name(static_cast<sapwood::StopReason>(reason)).data();
 }
 
-void sapwood_engine_options_init(sapwood_engine_options* options) {
-  *options = {sizeof(*options), "native", 0, 1, nullptr, nullptr, nullptr};
+void sapwood_engine_options_init(sapwood_engine_options* options, size_t size) {
+  write_defaults<sapwood_engine_options>(options, size,
+                                         {0, "native", 0, 1, nullptr, nullptr, nullptr});
 }
 
 sapwood_code sapwood_engine_open(const char* bundle, const sapwood_engine_options* options,

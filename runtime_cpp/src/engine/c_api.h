@@ -64,6 +64,15 @@ inline Status missing(const char* what) {
   return Status(Code::kInvalidArgument, std::string(what) + " is null");
 }
 
+// Our defaults into the caller's structure of `size` bytes, which an older or a newer header wrote;
+// what only the newer one knows is 0.
+template <typename Structure>
+void write_defaults(Structure* given, size_t size, Structure defaults) {
+  defaults.size = size;
+  std::memset(given, 0, size);
+  std::memcpy(given, &defaults, std::min(size, sizeof(defaults)));
+}
+
 // The caller's structure over our defaults: a smaller one comes from an older header, whose fields
 // are the first ones of ours. `smallest`: the size in the first header; one that no header ever had
 // means _init was not called.

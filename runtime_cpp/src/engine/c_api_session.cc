@@ -133,7 +133,7 @@ Result<CostGrid> costs_of(const sapwood_engine& engine, const char* path, KvForm
 Status create_session(sapwood_engine* engine, const sapwood_session_options* given,
                       sapwood_session** out) {
   sapwood_session_options options;
-  sapwood_session_options_init(&options);
+  sapwood_session_options_init(&options, sizeof(options));
   SAPWOOD_TRY(read_options(given, offsetof(sapwood_session_options, drafter), options));
   SessionOptions session;
   session.context_length = options.context_length != 0
@@ -192,7 +192,7 @@ Status create_session(sapwood_engine* engine, const sapwood_session_options* giv
 Status start_session(sapwood_session* session, std::span<const int32_t> prompt,
                      const sapwood_generate_options* given) {
   sapwood_generate_options options;
-  sapwood_generate_options_init(&options);
+  sapwood_generate_options_init(&options, sizeof(options));
   SAPWOOD_TRY(read_options(given, offsetof(sapwood_generate_options, verifier), options));
   if (options.mode < SAPWOOD_PLAIN || options.mode > SAPWOOD_DYNAMIC) {
     return Status(Code::kInvalidArgument,
@@ -242,17 +242,18 @@ using sapwood::Status;
 using sapwood::c_api::guarded;
 using sapwood::c_api::missing;
 using sapwood::c_api::read_options;
+using sapwood::c_api::write_defaults;
 
 extern "C" {
 
-void sapwood_session_options_init(sapwood_session_options* options) {
-  *options = {};
-  options->size = sizeof(*options);
+void sapwood_session_options_init(sapwood_session_options* options, size_t size) {
+  sapwood_session_options filled{};
   const sapwood::SessionOptions defaults;
-  options->max_tree_nodes = defaults.max_tree_nodes;
-  options->share_prefixes = defaults.share_prefixes ? 1 : 0;
-  options->kv_slots = defaults.kv_slots;
-  options->least_deadline = defaults.watchdog.least_seconds;
+  filled.max_tree_nodes = defaults.max_tree_nodes;
+  filled.share_prefixes = defaults.share_prefixes ? 1 : 0;
+  filled.kv_slots = defaults.kv_slots;
+  filled.least_deadline = defaults.watchdog.least_seconds;
+  write_defaults(options, size, filled);
 }
 
 sapwood_code sapwood_session_create(sapwood_engine* engine, const sapwood_session_options* options,
@@ -267,25 +268,25 @@ sapwood_code sapwood_session_create(sapwood_engine* engine, const sapwood_sessio
 
 void sapwood_session_close(sapwood_session* session) { delete session; }
 
-void sapwood_generate_options_init(sapwood_generate_options* options) {
+void sapwood_generate_options_init(sapwood_generate_options* options, size_t size) {
   const sapwood::GenerateOptions defaults;
   const sapwood::SamplingOptions& sampling = defaults.sampling;
-  *options = {};
-  options->size = sizeof(*options);
-  options->mode = static_cast<int32_t>(defaults.mode);
-  options->max_new_tokens = defaults.max_new_tokens;
-  options->temperature = sampling.temperature;
-  options->top_k = sampling.top_k;
-  options->top_p = sampling.top_p;
-  options->min_p = sampling.min_p;
-  options->repetition_penalty = sampling.repetition_penalty;
-  options->seed = sampling.seed;
-  options->chain_length = defaults.chain_length;
-  options->fixed_nodes = defaults.fixed_nodes;
-  options->verifier = static_cast<int32_t>(defaults.verifier);
-  options->adapt = defaults.adapt ? 1 : 0;
-  options->length_rule = static_cast<int32_t>(defaults.length_rule);
-  options->beta = defaults.controller.beta_base;
+  sapwood_generate_options filled{};
+  filled.mode = static_cast<int32_t>(defaults.mode);
+  filled.max_new_tokens = defaults.max_new_tokens;
+  filled.temperature = sampling.temperature;
+  filled.top_k = sampling.top_k;
+  filled.top_p = sampling.top_p;
+  filled.min_p = sampling.min_p;
+  filled.repetition_penalty = sampling.repetition_penalty;
+  filled.seed = sampling.seed;
+  filled.chain_length = defaults.chain_length;
+  filled.fixed_nodes = defaults.fixed_nodes;
+  filled.verifier = static_cast<int32_t>(defaults.verifier);
+  filled.adapt = defaults.adapt ? 1 : 0;
+  filled.length_rule = static_cast<int32_t>(defaults.length_rule);
+  filled.beta = defaults.controller.beta_base;
+  write_defaults(options, size, filled);
 }
 
 sapwood_code sapwood_session_start(sapwood_session* session, const int32_t* prompt,
@@ -323,17 +324,17 @@ sapwood_stop_reason sapwood_session_stop_reason(const sapwood_session* session) 
   return static_cast<sapwood_stop_reason>(session->session->stop_reason());
 }
 
-void sapwood_stats_init(sapwood_stats* stats) {
-  *stats = {};
-  stats->size = sizeof(*stats);
-  stats->watchdog = "";
+void sapwood_stats_init(sapwood_stats* stats, size_t size) {
+  sapwood_stats filled{};
+  filled.watchdog = "";
+  write_defaults(stats, size, filled);
 }
 
 sapwood_code sapwood_session_stats(const sapwood_session* session, sapwood_stats* stats) {
   return guarded([&] {
     if (session == nullptr || stats == nullptr) return missing("session or stats");
     sapwood_stats all;
-    sapwood_stats_init(&all);
+    sapwood_stats_init(&all, sizeof(all));
     SAPWOOD_TRY(read_options(stats, offsetof(sapwood_stats, verifier), all));
     const sapwood::SessionStats& from = session->session->stats();
     all.mode = static_cast<int32_t>(from.mode);

@@ -27,7 +27,7 @@ const char* text_or_null(const std::optional<std::string>& text) {
 Result<std::unique_ptr<Answerer>> Answerer::open(const AnswererOptions& options) {
   std::unique_ptr<Answerer> made(new Answerer());
   sapwood_engine_options engine_options;
-  sapwood_engine_options_init(&engine_options);
+  sapwood_engine_options_init(&engine_options, sizeof(engine_options));
   engine_options.host = options.host.c_str();
   engine_options.threads = options.threads;
   engine_options.verify_checksums = options.verify_checksums ? 1 : 0;
@@ -38,7 +38,7 @@ Result<std::unique_ptr<Answerer>> Answerer::open(const AnswererOptions& options)
 
   made->drafter_ = options.drafter.value_or(options.draft ? "cascade" : "mix");
   sapwood_session_options session_options;
-  sapwood_session_options_init(&session_options);
+  sapwood_session_options_init(&session_options, sizeof(session_options));
   session_options.context_length = options.context_length;
   session_options.max_tree_nodes = options.max_tree_nodes;
   session_options.drafter = made->drafter_.c_str();
@@ -145,7 +145,7 @@ Status Answerer::answer(const AnswerRequest& request, const Events& events) {
 
 sapwood_stats Answerer::stats() const {
   sapwood_stats stats;
-  sapwood_stats_init(&stats);
+  sapwood_stats_init(&stats, sizeof(stats));
   sapwood_session_stats(session_.get(), &stats);
   return stats;
 }

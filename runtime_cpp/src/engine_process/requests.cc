@@ -62,7 +62,7 @@ const char* length_rule_name(int32_t rule) {
 }
 
 Status read_options(const JsonObject& request, sapwood_generate_options* options) {
-  sapwood_generate_options_init(options);
+  sapwood_generate_options_init(options, sizeof(*options));
   options->max_new_tokens = 256;
   constexpr int kMost = std::numeric_limits<int32_t>::max();
   SAPWOOD_TRY(read_named(request, "mode", SAPWOOD_DYNAMIC, sapwood_mode_name, &options->mode));

@@ -36,9 +36,10 @@
  * Rules. Every function that can fail returns a sapwood_code and, on failure, leaves a line for a
  * person in sapwood_last_error(); no C++ exception leaves the library. Structures are filled by
  * their _init function, which is given their size and keeps it, so that a program built against an
- * older header goes on working with a newer library: nothing is read or written beyond that size. An engine's sessions share its model: use one of them at a time. A
- * session keeps the model alive, so the two may be closed in either order. Nothing but
- * sapwood_session_cancel may be called on an object while another thread is inside a call on it.
+ * older header goes on working with a newer library: nothing is read or written beyond that size.
+ * An engine's sessions share its model: use one of them at a time. A session keeps the model alive,
+ * so the two may be closed in either order. Nothing but sapwood_session_cancel may be called on an
+ * object while another thread is inside a call on it.
  */
 #ifndef SAPWOOD_SAPWOOD_H
 #define SAPWOOD_SAPWOOD_H

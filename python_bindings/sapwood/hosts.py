@@ -28,7 +28,7 @@ def open_model(folder: Path, *, host: str, threads: int) -> _runtime.Model:
             str(folder),
             threads=threads,
             library=str(executorch_operators_library()),
-            runtime=str(_executorch_runtime()),
+            runtime=str(executorch_runtime()),
         )
     return _runtime.open_onnxruntime_model(
         str(folder),
@@ -68,7 +68,7 @@ def executorch_status() -> str | None:
             f"{EXECUTORCH_OPERATORS_LIBRARY}, Sapwood's operators for ExecuTorch, is not in this "
             "build (the package executorch was not there); run scripts/run --host executorch once"
         )
-    if _executorch_runtime() is None:
+    if executorch_runtime() is None:
         return "the package executorch is not installed; run: pip install 'sapwood[executorch]'"
     return None
 
@@ -93,7 +93,7 @@ def executorch_operators_library() -> Path:
     return Path(_runtime.__file__).with_name(EXECUTORCH_OPERATORS_LIBRARY)
 
 
-def _executorch_runtime() -> Path | None:
+def executorch_runtime() -> Path | None:
     """The folder of C++ libraries in the executorch wheel, found without importing the package."""
     spec = importlib.util.find_spec("executorch")
     for root in (spec.submodule_search_locations or ()) if spec else ():

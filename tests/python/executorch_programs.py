@@ -16,7 +16,7 @@ from graph_tools import tiny_bundle
 from sapwood_export.bundle import read_manifest
 from sapwood_export.bundle_writer import add_extra_files
 from sapwood_export.executorch import operators  # noqa: F401  (registers the out variants)
-from sapwood_export.executorch.command import export_executorch
+from sapwood_export.executorch.command import VERSION_METHOD, export_executorch
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="sapwood-executorch-")
 
@@ -29,10 +29,21 @@ def program_bundle(family: str, flavour: str = "fused") -> Path:
 @functools.cache
 def _made(family: str, flavour: str) -> Path:
     folder = Path(_FOLDER.name) / f"{family}-{flavour}"
-    shutil.copytree(tiny_bundle(family), folder)
-    export_executorch(folder, flavour)
-    add_extra_files(folder, read_manifest(folder), flavour)
+    add_program(tiny_bundle(family), folder, flavour)
     return folder
+
+
+def add_program(bundle: Path, folder: Path, flavour: str) -> None:
+    """Copies a bundle to ``folder`` without its graphs, and puts a ``target.pte`` there."""
+    graphs = (".onnx", ".pte")
+    shutil.copytree(bundle, folder, ignore=shutil.ignore_patterns(*(f"*{end}" for end in graphs)))
+    manifest = read_manifest(folder)
+    manifest["target"].pop("onnx", None)
+    for listed, name in (("files", "name"), ("drafters", "file")):
+        kept = [entry for entry in manifest[listed] if not entry.get(name, "").endswith(graphs)]
+        manifest[listed] = kept
+    export_executorch(folder, flavour)
+    add_extra_files(folder, manifest, flavour)
 
 
 class _Call(nn.Module):
@@ -44,9 +55,15 @@ class _Call(nn.Module):
         return self.function(*inputs)
 
 
-def operator_program(function: Callable[..., tuple[Tensor, ...]], *inputs: Tensor) -> bytes:
-    """The .pte file of a function of tensors of these sizes."""
+def operator_program(
+    function: Callable[..., tuple[Tensor, ...]], *inputs: Tensor, version: int | None = None
+) -> bytes:
+    """The .pte file of a function of tensors of these sizes; ``version``: of our operators."""
     with torch.no_grad():
         exported = torch.export.export(_Call(function), inputs, strict=False)
-        edge = to_edge(exported, compile_config=EdgeCompileConfig(_check_ir_validity=False))
+        edge = to_edge(
+            exported,
+            compile_config=EdgeCompileConfig(_check_ir_validity=False),
+            constant_methods={} if version is None else {VERSION_METHOD: version},
+        )
         return bytes(edge.to_executorch().buffer)

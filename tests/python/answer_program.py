@@ -1,0 +1,77 @@
+"""tests/cpp/programs/answer.cc, a program over the C interface without Python, run as a process."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from conftest import REPOSITORY
+from sapwood import hosts
+
+ARM64 = REPOSITORY / "build" / "arm64"
+# Where the cross compiler keeps the system's libraries for 64-bit Arm.
+ARM64_SYSTEM = Path("/usr/aarch64-linux-gnu")
+PROMPT = (1, 5, 9, 5, 9, 5)
+
+
+@dataclass(frozen=True)
+class AnswerProgram:
+    """The program, and what it is started with: an emulator or nothing; where its libraries are."""
+
+    path: Path
+    operators: Path  # libsapwood_executorch.so
+    runtime: Path  # the folder of libexecutorch.so
+    emulator: tuple[str, ...] = ()
+
+    def ids(
+        self, bundle: Path, host: str, mode: str, tokens: int = 24, processor: str = ""
+    ) -> list[int]:
+        """Tokens that continue ``PROMPT``, drawn at 0.8; ``processor``: the one to emulate."""
+        environment = os.environ | {
+            "SAPWOOD_EXECUTORCH_LIBRARY": str(self.operators),
+            "SAPWOOD_EXECUTORCH_RUNTIME": str(self.runtime),
+        }
+        if processor:
+            environment["QEMU_CPU"] = processor
+        result = subprocess.run(
+            [*self.emulator, self.path, bundle, host, mode, str(tokens), *map(str, PROMPT)],
+            capture_output=True,
+            text=True,
+            env=environment,
+            check=False,
+        )
+        assert (result.returncode, result.stderr) == (0, "")
+        ids = [int(token) for token in result.stdout.split()]
+        assert len(ids) == tokens
+        return ids
+
+
+def desktop_program() -> AnswerProgram:
+    """The one that scripts/test built for this machine; skips the test where there is none."""
+    path = Path(os.environ.get("SAPWOOD_ANSWER", REPOSITORY / "build/release/tests/sapwood_answer"))
+    if not path.is_file():
+        pytest.skip("sapwood_answer is not built; run scripts/test, or name it in SAPWOOD_ANSWER")
+    runtime = hosts.executorch_runtime()
+    assert runtime is not None
+    return AnswerProgram(path, hosts.executorch_operators_library(), runtime)
+
+
+def arm64_program() -> AnswerProgram:
+    """The one that scripts/test_arm64 built, under emulation; skips likewise."""
+    operators = ARM64 / "runtime_cpp/src/operators/executorch/libsapwood_executorch.so"
+    if not operators.is_file():
+        pytest.skip("no ExecuTorch host for 64-bit Arm; run scripts/test_arm64")
+    emulator = shutil.which("qemu-aarch64-static")
+    if emulator is None:
+        pytest.skip("qemu-aarch64-static is not installed; it is in Debian's qemu-user-static")
+    return AnswerProgram(
+        ARM64 / "tests/sapwood_answer",
+        operators,
+        ARM64 / "executorch/lib",
+        (emulator, "-L", str(ARM64_SYSTEM)),
+    )

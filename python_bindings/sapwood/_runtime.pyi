@@ -756,7 +756,7 @@ class TraceRing:
     def recorded(self) -> int:
         """Events so far, with those overwritten since."""
 
-    def record(self, name: int, *, step: int = 0, rows: int = 0, accepted: int = 0, value: float = 0.0, mode: int = 0, begin_ns: int = 0, duration_ns: int = 0) -> None: ...
+    def record(self, name: int, *, step: int = 0, rows: int = 0, accepted: int = 0, value: float = 0.0, mode: int = 0, begin_ns: int = 0, duration_ns: int = 0, reason: int = 0) -> None: ...
 
     def events(self) -> dict[str, NDArray[numpy.generic]]:
         """
@@ -765,6 +765,9 @@ class TraceRing:
 
     def clear(self) -> None:
         """Nobody may be recording."""
+
+def reason_names() -> list[str]:
+    """Why something changed, in words, by the number in an event's `reason`."""
 
 def trace_names() -> list[tuple[str, str, str]]:
     """
@@ -822,6 +825,13 @@ class SessionStats:
 
     @property
     def heat(self) -> str: ...
+
+    @property
+    def heat_reason(self) -> str:
+        """Of the latest change; empty: there was none."""
+
+    @property
+    def memory_pressure(self) -> str: ...
 
     @property
     def prefill_seconds(self) -> float: ...
@@ -927,9 +937,9 @@ class Session:
     def finish_at(self, emitted: int) -> None:
         """Ends the answer after its first `emitted` tokens."""
 
-    def observe_heat(self, celsius: float | None = None, watts: float | None = None) -> None:
+    def observe(self, *, celsius: float | None = None, watts: float | None = None, watts_budget: float = 4.0, thermal_status: int | None = None, memory_used: float | None = None, trim_level: int | None = None) -> None:
         """
-        What sensors say of the device, now: above 45 C or 4 W the next steps speculate less, above 55 C not at all, until it is cool again. The text stays the same.
+        What sensors and the platform say of the device, now: above 45 C or the power budget the next steps speculate less, above 55 C not at all, with 90 % of the memory taken (`memory_used`, a share) their trees are narrower, with 97 % chains, until it is well again. `thermal_status`, `trim_level`: Android's. The text stays the same.
         """
 
     def record_into(self, ring: TraceRing | None) -> None:

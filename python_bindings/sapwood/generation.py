@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sapwood import _runtime
 from sapwood.options import AnswerOptions, checked_stops
-from sapwood.sensors import celsius, watts
+from sapwood.sensors import celsius, memory_used, watts
 from sapwood.stats import Stats
 from sapwood.stream import StopMatcher
 
@@ -91,7 +91,7 @@ class Generation(Iterator[str]):
         """Tells the session what the device's sensors say, now and then."""
         if (now := time.monotonic()) - self._sensed >= _SENSE_SECONDS:
             self._sensed = now
-            self._session.observe_heat(celsius(), watts())
+            self._session.observe(celsius=celsius(), watts=watts(), memory_used=memory_used())
 
     def _start(self, options: AnswerOptions) -> None:
         eos_token_ids = self._engine.tokenizer.eos_token_ids

@@ -1,4 +1,4 @@
-"""The machine's heat and power, where Linux shows them; on a phone the library asks Android."""
+"""The machine's heat, power and memory, where Linux shows them; on a phone the app asks Android."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 
 _THERMAL = Path("/sys/class/thermal")
 _POWER = Path("/sys/class/power_supply")
+_MEMORY = Path("/proc/meminfo")
 
 
 def celsius(zones: Path = _THERMAL) -> float | None:
@@ -28,6 +29,17 @@ def watts(supplies: Path = _POWER) -> float | None:
             power = abs(current) * voltage / 1e6
         total = (total or 0.0) + abs(power) / 1e6
     return total
+
+
+def memory_used(meminfo: Path = _MEMORY) -> float | None:
+    """The share of the memory that no process could have without others giving some up."""
+    lines = (line.split() for line in (_text(meminfo) or "").splitlines())
+    kilobytes = {words[0]: words[1] for words in lines if len(words) > 1}
+    try:
+        total, free = float(kilobytes["MemTotal:"]), float(kilobytes["MemAvailable:"])
+    except (KeyError, ValueError):
+        return None
+    return min(max(1 - free / total, 0.0), 1.0) if total > 0 else None
 
 
 def _text(file: Path) -> str | None:

@@ -25,7 +25,8 @@ class Stats:
     the controller ended.
     ``hidden_draft_share`` is the part of useful drafting that was done while the target verified
     (with ``draft_threads``; ``draft_seconds`` is then what was waited for).
-    ``heat`` is the governor's state: "cool", or what it makes of the device's heat or power.
+    ``heat`` is the governor's state: "cool", or what it makes of the device's heat or power, and
+    ``heat_reason`` why it last changed; ``memory_pressure`` likewise: "none", "low", "critical".
     ``missed_deadlines`` counts stages of a step that hung or took far too long and drafts that
     failed; ``watchdog`` is the latest of these in words, "" if there were none.
     """
@@ -57,6 +58,8 @@ class Stats:
     cost_curve: str
     hidden_draft_share: float
     heat: str
+    heat_reason: str
+    memory_pressure: str
     missed_deadlines: int
     watchdog: str
     stop_reason: str
@@ -101,6 +104,8 @@ class Stats:
             cost_curve=counts.cost_curve,
             hidden_draft_share=counts.hidden_draft_share,
             heat=counts.heat,
+            heat_reason=counts.heat_reason,
+            memory_pressure=counts.memory_pressure,
             missed_deadlines=counts.missed_deadlines,
             watchdog=counts.watchdog,
             stop_reason=stop_reason,
@@ -116,6 +121,14 @@ class Stats:
         share = self.draft_seconds / self.decode_seconds
         return f", {self.drafter} {share:.0%} of the time{hidden}"
 
+    def _restraint(self) -> str:
+        found = []
+        if self.heat != "cool":
+            found.append(f"{self.heat} ({self.heat_reason})")
+        if self.memory_pressure != "none":
+            found.append(f"memory {self.memory_pressure}")
+        return f" | {', '.join(found)}: less speculation" if found else ""
+
     def line(self) -> str:
         """One line for a person."""
         return (
@@ -124,6 +137,6 @@ class Stats:
             f" | {self.mode}: {self.mean_accepted_length:.2f} tokens a step, {self.steps} steps"
             f"{self._draft_share()}"
             f" | {self.host} ({self.kernels}), {self.threads} threads | {self.stop_reason}"
-            f"{'' if self.heat == 'cool' else f' | {self.heat}: less speculation'}"
+            f"{self._restraint()}"
             f"{' | ' + self.watchdog if self.watchdog else ''}"
         )

@@ -125,6 +125,14 @@ void bind_engine(nb::module_& module) {
       .def_ro("beta", &SessionStats::beta)
       .def_prop_ro("heat",
                    [](const SessionStats& self) { return std::string(heat_name(self.heat)); })
+      .def_prop_ro(
+          "heat_reason",
+          [](const SessionStats& self) { return std::string(reason_name(self.heat_reason)); },
+          "Of the latest change; empty: there was none.")
+      .def_prop_ro("memory_pressure",
+                   [](const SessionStats& self) {
+                     return std::string(memory_pressure_name(self.memory_pressure));
+                   })
       .def_ro("prefill_seconds", &SessionStats::prefill_seconds)
       .def_ro("decode_seconds", &SessionStats::decode_seconds)
       .def_ro("draft_seconds", &SessionStats::draft_seconds)
@@ -204,10 +212,21 @@ void bind_engine(nb::module_& module) {
       .def(
           "finish_at", [](Session& self, int emitted) { raise_unless_ok(self.finish_at(emitted)); },
           nb::arg("emitted"), "Ends the answer after its first `emitted` tokens.")
-      .def("observe_heat", &Session::observe_heat, nb::arg("celsius") = nb::none(),
-           nb::arg("watts") = nb::none(),
-           "What sensors say of the device, now: above 45 C or 4 W the next steps speculate less, "
-           "above 55 C not at all, until it is cool again. The text stays the same.")
+      .def(
+          "observe",
+          [](Session& self, std::optional<float> celsius, std::optional<float> watts,
+             float watts_budget, std::optional<int> thermal_status,
+             std::optional<float> memory_used, std::optional<int> trim_level) {
+            self.observe({celsius, watts, watts_budget, thermal_status, memory_used, trim_level});
+          },
+          nb::kw_only(), nb::arg("celsius") = nb::none(), nb::arg("watts") = nb::none(),
+          nb::arg("watts_budget") = DeviceReadings().watts_budget,
+          nb::arg("thermal_status") = nb::none(), nb::arg("memory_used") = nb::none(),
+          nb::arg("trim_level") = nb::none(),
+          "What sensors and the platform say of the device, now: above 45 C or the power budget "
+          "the next steps speculate less, above 55 C not at all, with 90 % of the memory taken "
+          "(`memory_used`, a share) their trees are narrower, with 97 % chains, until it is well "
+          "again. `thermal_status`, `trim_level`: Android's. The text stays the same.")
       .def("record_into", &Session::record_into, nb::arg("ring").none(),
            "Events go into this ring from the next start or step on; None: into none.")
       .def("cancel", &Session::cancel, "From any thread: the next step ends the answer.")

@@ -1,6 +1,7 @@
 // TraceRing: what the runtime did and when, as numpy arrays.
 
 #include "bindings.h"
+#include "engine/reason.h"
 #include "trace/trace_ring.h"
 
 namespace sapwood::python {
@@ -22,6 +23,7 @@ nb::dict events_of(const TraceRing& ring) {
   columns["rows"] = column<int32_t>(events, [](const TraceEvent& e) { return e.rows; });
   columns["accepted"] = column<int32_t>(events, [](const TraceEvent& e) { return e.accepted; });
   columns["value"] = column<float>(events, [](const TraceEvent& e) { return e.value; });
+  columns["reason"] = column<int32_t>(events, [](const TraceEvent& e) { return e.reason; });
   columns["begin_ns"] = column<int64_t>(events, [](const TraceEvent& e) { return e.begin_ns; });
   columns["duration_ns"] =
       column<int64_t>(events, [](const TraceEvent& e) { return e.duration_ns; });
@@ -60,20 +62,31 @@ void bind_trace(nb::module_& module) {
       .def(
           "record",
           [](TraceRing& self, int name, int step, int rows, int accepted, float value, int mode,
-             int64_t begin_ns, int64_t duration_ns) {
+             int64_t begin_ns, int64_t duration_ns, int reason) {
             if (name < 0 || name >= kTraceNames) {
               raise_invalid("name must be from 0 to " + std::to_string(kTraceNames - 1));
             }
+            if (reason < 0 || reason >= kReasons) {
+              raise_invalid("reason must be from 0 to " + std::to_string(kReasons - 1));
+            }
             self.record({static_cast<TraceName>(name), static_cast<uint8_t>(mode), step, rows,
-                         accepted, value, begin_ns, duration_ns});
+                         accepted, value, begin_ns, duration_ns, static_cast<uint8_t>(reason)});
           },
           nb::arg("name"), nb::kw_only(), nb::arg("step") = 0, nb::arg("rows") = 0,
           nb::arg("accepted") = 0, nb::arg("value") = 0.f, nb::arg("mode") = 0,
-          nb::arg("begin_ns") = 0, nb::arg("duration_ns") = 0)
+          nb::arg("begin_ns") = 0, nb::arg("duration_ns") = 0, nb::arg("reason") = 0)
       .def("events", &events_of, nb::sig("def events(self) -> dict[str, NDArray[numpy.generic]]"),
            "What is there, the oldest first: arrays of one length by field, `name` an index into "
            "trace_names().")
       .def("clear", &TraceRing::clear, "Nobody may be recording.");
+  module.def(
+      "reason_names",
+      [] {
+        std::vector<std::string> names;
+        for (int i = 0; i < kReasons; ++i) names.emplace_back(reason_name(static_cast<Reason>(i)));
+        return names;
+      },
+      "Why something changed, in words, by the number in an event's `reason`.");
   module.def(
       "trace_names",
       [] {

@@ -14,6 +14,14 @@ namespace {
 
 const double kNone = std::nan("");
 
+sapwood_readings heat(double celsius, double watts = kNone) {
+  sapwood_readings readings;
+  sapwood_readings_init(&readings, sizeof(readings));
+  readings.celsius = celsius;
+  readings.watts = watts;
+  return readings;
+}
+
 class CApiWatch : public testing::Test {
  protected:
   void SetUp() override {
@@ -45,6 +53,10 @@ class CApiWatch : public testing::Test {
     return text;
   }
 
+  sapwood_code observe(const sapwood_readings& readings) {
+    return sapwood_session_observe(session_, &readings);
+  }
+
   sapwood_stats stats() {
     sapwood_stats of;
     sapwood_stats_init(&of, sizeof(of));
@@ -73,7 +85,7 @@ TEST_F(CApiWatch, AHotDeviceDraftsNothingAndSaysTheSame) {
   const std::vector<int32_t> cool = answer();
   EXPECT_EQ(stats().heat, SAPWOOD_COOL);
   EXPECT_GT(stats().drafted_tokens, 0);
-  ASSERT_EQ(sapwood_session_observe_heat(session_, 56, kNone), SAPWOOD_OK);
+  ASSERT_EQ(observe(heat(56)), SAPWOOD_OK);
   EXPECT_EQ(answer(), cool);
   EXPECT_EQ(stats().heat, SAPWOOD_CRITICAL);
   EXPECT_EQ(stats().drafted_tokens, 0);
@@ -81,18 +93,75 @@ TEST_F(CApiWatch, AHotDeviceDraftsNothingAndSaysTheSame) {
 }
 
 TEST_F(CApiWatch, PowerAboveTheBudgetIsLikeBeingWarmAndNoSensorIsNoReading) {
-  ASSERT_EQ(sapwood_session_observe_heat(session_, kNone, kNone), SAPWOOD_OK);
+  ASSERT_EQ(observe(heat(kNone)), SAPWOOD_OK);
   answer();
   EXPECT_EQ(stats().heat, SAPWOOD_COOL);
-  ASSERT_EQ(sapwood_session_observe_heat(session_, kNone, 4.5), SAPWOOD_OK);
+  ASSERT_EQ(observe(heat(kNone, 4.5)), SAPWOOD_OK);
   EXPECT_EQ(stats().heat, SAPWOOD_WARM);
+}
+
+TEST_F(CApiWatch, TheBatterysCurrentIsPowerHeldAgainstTheBudget) {
+  sapwood_readings readings = heat(30);
+  readings.battery_amperes = -1.5;  // some devices say what flows in
+  readings.battery_volts = 4;
+  readings.watts_budget = 7;
+  ASSERT_EQ(observe(readings), SAPWOOD_OK);
+  EXPECT_EQ(stats().heat, SAPWOOD_COOL);
+  readings.watts_budget = 5;
+  ASSERT_EQ(observe(readings), SAPWOOD_OK);
+  EXPECT_EQ(stats().heat, SAPWOOD_WARM);
+  EXPECT_EQ(stats().heat_reason, SAPWOOD_REASON_POWER);
+}
+
+TEST_F(CApiWatch, ThermalStatusAndMemoryPressureReachTheStatisticsAndTheTraceWithTheirReasons) {
+  const std::vector<int32_t> well = answer();
+  ASSERT_EQ(sapwood_session_trace(session_, 1 << 12), SAPWOOD_OK);
+  sapwood_readings readings = heat(kNone);
+  readings.thermal_status = 3;
+  readings.trim_level = 15;
+  ASSERT_EQ(observe(readings), SAPWOOD_OK);
+  EXPECT_EQ(answer(), well);
+  const sapwood_stats now = stats();
+  EXPECT_EQ(now.heat, SAPWOOD_HOT);
+  EXPECT_EQ(now.heat_reason, SAPWOOD_REASON_THERMAL_STATUS);
+  EXPECT_EQ(now.memory_pressure, SAPWOOD_MEMORY_CRITICAL);
+  EXPECT_EQ(now.memory_reason, SAPWOOD_REASON_MEMORY_PRESSURE);
+  const auto events = take();
+  EXPECT_EQ(count_of(events, "heat change"), 1);
+  EXPECT_EQ(count_of(events, "memory pressure change"), 1);
+  for (const sapwood_trace_event& event : events) {
+    const std::string name = sapwood_trace_event_name(event.name);
+    const std::string reason = sapwood_reason_name(event.reason);
+    if (name == "heat change") {
+      EXPECT_EQ(static_cast<int>(event.value), SAPWOOD_HOT);
+      EXPECT_EQ(reason, "thermal status");
+    }
+    if (name == "memory pressure change") {
+      EXPECT_EQ(reason, "memory pressure");
+    }
+  }
 }
 
 TEST_F(CApiWatch, ReadingsThatCannotBeAreRefused) {
   const double infinite = std::numeric_limits<double>::infinity();
-  EXPECT_EQ(sapwood_session_observe_heat(session_, infinite, kNone), SAPWOOD_INVALID_ARGUMENT);
-  EXPECT_EQ(sapwood_session_observe_heat(session_, 20, -1), SAPWOOD_INVALID_ARGUMENT);
-  EXPECT_EQ(sapwood_session_observe_heat(nullptr, 20, 1), SAPWOOD_INVALID_ARGUMENT);
+  EXPECT_EQ(observe(heat(infinite)), SAPWOOD_INVALID_ARGUMENT);
+  EXPECT_EQ(observe(heat(60, -1)), SAPWOOD_INVALID_ARGUMENT);
+  sapwood_readings readings = heat(60);
+  EXPECT_EQ(sapwood_session_observe(nullptr, &readings), SAPWOOD_INVALID_ARGUMENT);
+  EXPECT_EQ(sapwood_session_observe(session_, nullptr), SAPWOOD_INVALID_ARGUMENT);
+  for (const double share : {-0.1, 1.1}) {
+    readings.memory_used = share;
+    EXPECT_EQ(observe(readings), SAPWOOD_INVALID_ARGUMENT);
+  }
+  readings = heat(60);
+  readings.watts_budget = kNone;
+  EXPECT_EQ(observe(readings), SAPWOOD_INVALID_ARGUMENT);
+  readings = heat(60);
+  readings.battery_amperes = infinite;
+  readings.battery_volts = 4;
+  EXPECT_EQ(observe(readings), SAPWOOD_INVALID_ARGUMENT);
+  readings = {};
+  EXPECT_EQ(observe(readings), SAPWOOD_INVALID_ARGUMENT) << "not initialised";
   EXPECT_EQ(stats().heat, SAPWOOD_COOL);
 }
 
@@ -143,6 +212,11 @@ TEST(CApiWatchNames, EveryNameHasAKindAndATrackAndOthersAreUnknown) {
     EXPECT_STREQ(sapwood_trace_event_track(outside), "unknown");
   }
   EXPECT_STREQ(sapwood_heat_name(4), "unknown");
+  EXPECT_STREQ(sapwood_memory_pressure_name(2), "critical");
+  EXPECT_STREQ(sapwood_memory_pressure_name(3), "unknown");
+  EXPECT_STREQ(sapwood_reason_name(SAPWOOD_REASON_NONE), "");
+  EXPECT_STREQ(sapwood_reason_name(-1), "unknown");
+  EXPECT_STREQ(sapwood_reason_name(99), "unknown");
 }
 
 }  // namespace

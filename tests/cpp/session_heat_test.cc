@@ -26,7 +26,7 @@ TEST(SessionHeat, TheTextIsTheSameAndDraftsAreSmallerOrNone) {
   std::map<Heat, int64_t> drafted;
   for (const float celsius : {20.f, 47.f, 52.f, 60.f}) {
     SessionFixture fixture;
-    fixture.session->observe_heat(celsius, {});
+    fixture.session->observe({.celsius = celsius});
     const Text text = fixture.answer(kPrompt, dynamic(120));
     const SessionStats& stats = fixture.session->stats();
     drafted[stats.heat] = stats.drafted_tokens;
@@ -42,9 +42,33 @@ TEST(SessionHeat, TheTextIsTheSameAndDraftsAreSmallerOrNone) {
   EXPECT_EQ(drafted[Heat::kCritical], 0);
 }
 
+TEST(SessionHeat, AFullMemoryMakesTreesNarrowerAndThenChainsWithTheSameText) {
+  Text expected;
+  std::vector<int64_t> drafted;
+  for (const float used : {0.5f, 0.92f, 0.98f}) {
+    SessionFixture fixture;
+    fixture.session->observe({.memory_used = used});
+    const Text text = fixture.answer(kPrompt, dynamic(120));
+    if (expected.empty()) expected = text;
+    EXPECT_EQ(text, expected) << used;
+    const SessionStats& stats = fixture.session->stats();
+    drafted.push_back(stats.drafted_tokens);
+    if (used > 0.9f) {
+      EXPECT_LE(stats.peak_draft_slots, 8);
+    }
+    if (used > 0.97f) {
+      EXPECT_EQ(stats.memory_pressure, MemoryPressure::kCritical);
+      const DraftTree& tree = fixture.session->last_tree();
+      EXPECT_EQ(tree.size(), tree.max_depth()) << "a chain";
+    }
+  }
+  EXPECT_GT(drafted[0], 0);
+  EXPECT_LE(drafted[1], drafted[0]);
+}
+
 TEST(SessionHeat, ASessionThatHearsNoSensorStaysCool) {
   SessionFixture fixture;
-  fixture.session->observe_heat({}, {});
+  fixture.session->observe({});
   fixture.answer(kPrompt, dynamic(20));
   EXPECT_EQ(fixture.session->stats().heat, Heat::kCool);
 }
@@ -53,7 +77,7 @@ TEST(SessionTrace, EveryStepRecordsItsStagesInOrderAndItsCounters) {
   SessionFixture fixture;
   const auto ring = std::make_shared<TraceRing>(1 << 14);
   fixture.session->record_into(ring);
-  fixture.session->observe_heat(46.f, {});
+  fixture.session->observe({.celsius = 46.f, .memory_used = 0.95f});
   fixture.answer(kPrompt, dynamic(60));
   const SessionStats stats = fixture.session->stats();
   std::map<TraceName, std::vector<TraceEvent>> events;
@@ -83,7 +107,12 @@ TEST(SessionTrace, EveryStepRecordsItsStagesInOrderAndItsCounters) {
   }
   EXPECT_EQ(events[TraceName::kPrefill].size(), 1u);
   EXPECT_EQ(events[TraceName::kTemperature].size(), 1u);
-  EXPECT_EQ(events[TraceName::kModeChange].size(), 1u);
+  ASSERT_EQ(events[TraceName::kHeatChange].size(), 1u);
+  EXPECT_EQ(events[TraceName::kHeatChange][0].value, static_cast<float>(Heat::kWarm));
+  EXPECT_EQ(events[TraceName::kHeatChange][0].reason, static_cast<uint8_t>(Reason::kTemperature));
+  ASSERT_EQ(events[TraceName::kMemoryChange].size(), 1u);
+  EXPECT_EQ(events[TraceName::kMemoryChange][0].reason,
+            static_cast<uint8_t>(Reason::kMemoryPressure));
   fixture.session->record_into(nullptr);
   const uint64_t recorded = ring->recorded();
   fixture.answer(kPrompt, dynamic(20));

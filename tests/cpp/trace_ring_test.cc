@@ -23,7 +23,8 @@ TraceEvent event_of(int32_t number) {
           number ^ 0x55,
           static_cast<float>(number) / 4,
           int64_t{number} << 20,
-          -int64_t{number}};
+          -int64_t{number},
+          static_cast<uint8_t>(number % 251)};
 }
 
 void expect_whole(const TraceEvent& event) {
@@ -35,6 +36,7 @@ void expect_whole(const TraceEvent& event) {
   EXPECT_EQ(event.value, expected.value);
   EXPECT_EQ(event.begin_ns, expected.begin_ns);
   EXPECT_EQ(event.duration_ns, expected.duration_ns);
+  EXPECT_EQ(event.reason, expected.reason);
 }
 
 TEST(TraceRing, KeepsTheLatestEventsInOrder) {

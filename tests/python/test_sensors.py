@@ -1,4 +1,4 @@
-"""Heat and power as Linux shows them."""
+"""Heat, power and memory as Linux shows them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sapwood.sensors import celsius, watts
+from sapwood.sensors import celsius, memory_used, watts
 
 
 def zone(folder: Path, text: str) -> None:
@@ -39,3 +39,12 @@ def test_power_is_what_batteries_give_while_they_are_discharged(tmp_path: Path) 
     assert watts(tmp_path) == pytest.approx(5.5)
     supply(tmp_path / "BAT3", status="Discharging", current_now="bad")
     assert watts(tmp_path) == pytest.approx(5.5)
+
+
+def test_memory_that_others_could_have_is_not_taken(tmp_path: Path) -> None:
+    meminfo = tmp_path / "meminfo"
+    assert memory_used(meminfo) is None
+    meminfo.write_text("MemTotal: 8000 kB\nMemFree: 100 kB\nMemAvailable: 2000 kB\nHugePages: 0\n")
+    assert memory_used(meminfo) == pytest.approx(0.75)
+    meminfo.write_text("MemTotal: 8000 kB\nMemFree: 100 kB\n")
+    assert memory_used(meminfo) is None

@@ -15,7 +15,7 @@ from conftest import Sapwood, refused
 from made_traces import MS, MadeStep, changed, healthy, trace_of
 from sapwood import _runtime
 from sapwood.errors import SapwoodError
-from sapwood.trace.events import COUNTER, STAGE, Event, events_of
+from sapwood.trace.events import COUNTER, INSTANT, STAGE, Event, events_of
 from sapwood.trace.explain import explain, steps_of
 from sapwood.trace.perfetto_file import from_perfetto, perfetto_messages, to_perfetto
 from sapwood.trace.validate import problems_of
@@ -50,13 +50,15 @@ def test_a_ring_gives_back_what_was_recorded() -> None:
 
 def test_a_written_trace_has_no_problems_and_reads_back() -> None:
     events = trace_of(healthy(20), {"KV slots": [10, 20, 30], "tree size": [3, 4]})
-    events.append(Event("mode change", "instant", "engine", events[40].begin))
+    events.append(
+        Event("heat change", INSTANT, "engine", events[40].begin, value=2.0, reason="power")
+    )
     data = to_perfetto(events)
     assert problems_of(data) == []
     read = from_perfetto(data)
     by_time = sorted(events, key=lambda event: (event.begin, -event.duration))
-    assert [(e.name, e.begin, e.duration, e.value, e.rows, e.accepted) for e in read] == [
-        (e.name, e.begin, e.duration, e.value, e.rows, e.accepted) for e in by_time
+    assert [(e.name, e.begin, e.duration, e.value, e.rows, e.accepted, e.reason) for e in read] == [
+        (e.name, e.begin, e.duration, e.value, e.rows, e.accepted, e.reason) for e in by_time
     ]
     assert {event.mode for event in read if event.kind == STAGE} == {"dynamic"}
 

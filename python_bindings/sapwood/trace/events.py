@@ -11,6 +11,8 @@ STAGE, COUNTER, INSTANT = "stage", "counter", "instant"
 
 # What a stage's arguments are called in a trace.
 ARGUMENTS = ("step", "rows", "accepted", "mode")
+# And a change's.
+CHANGE_ARGUMENTS = ("step", "value", "reason")
 
 
 @dataclass(frozen=True)
@@ -22,11 +24,12 @@ class Event:
     track: str
     begin: int
     duration: int = 0  # of a stage
-    value: float = 0.0  # of a counter
+    value: float = 0.0  # of a counter, or what something is since a change
     step: int = 0  # of the answer, from 1; 0: before the first
     rows: int = 0
     accepted: int = 0
     mode: str = MODES[0]
+    reason: str = ""  # of a change, in words
 
     @property
     def end(self) -> int:
@@ -35,16 +38,38 @@ class Event:
 
 def events_of(ring: _runtime.TraceRing) -> list[Event]:
     """What a ring holds, in the order it was recorded in."""
-    names = _runtime.trace_names()
+    names, reasons = _runtime.trace_names(), _runtime.reason_names()
     columns = ring.events()
     rows = zip(*(columns[field].tolist() for field in _FIELDS), strict=True)
     events = []
-    for number, begin, duration, value, step, count, accepted, mode in rows:
+    for number, begin, duration, value, step, count, accepted, mode, reason in rows:
         name, kind, track = names[number]
         events.append(
-            Event(name, kind, track, begin, duration, value, step, count, accepted, MODES[mode])
+            Event(
+                name,
+                kind,
+                track,
+                begin,
+                duration,
+                value,
+                step,
+                count,
+                accepted,
+                MODES[mode],
+                reasons[reason],
+            )
         )
     return events
 
 
-_FIELDS = ("name", "begin_ns", "duration_ns", "value", "step", "rows", "accepted", "mode")
+_FIELDS = (
+    "name",
+    "begin_ns",
+    "duration_ns",
+    "value",
+    "step",
+    "rows",
+    "accepted",
+    "mode",
+    "reason",
+)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sapwood.errors import SapwoodError
-from sapwood.trace.events import ARGUMENTS, COUNTER, STAGE, Event
+from sapwood.trace.events import ARGUMENTS, CHANGE_ARGUMENTS, COUNTER, INSTANT, STAGE, Event
 
 DRAFT, VERIFY = "Draft_Generate", "Target_Verify"
 
@@ -104,7 +104,18 @@ def from_perfetto(data: bytes) -> list[Event]:
             value = event.double_counter_value
             events.append(Event(name, COUNTER, "engine", packet.timestamp, value=value))
         elif event.type == event.TYPE_INSTANT:
-            events.append(Event(event.name, "instant", name, packet.timestamp))
+            given = {item.name: item for item in event.debug_annotations}
+            events.append(
+                Event(
+                    event.name,
+                    INSTANT,
+                    name,
+                    packet.timestamp,
+                    value=given["value"].double_value if "value" in given else 0.0,
+                    step=given["step"].int_value if "step" in given else 0,
+                    reason=given["reason"].string_value if "reason" in given else "",
+                )
+            )
     return sorted(events, key=lambda event: (event.begin, -event.duration))
 
 
@@ -144,14 +155,7 @@ class _Writer:
     def begin(self, event: Event, track: str, flow: tuple[str, int] | None) -> None:
         message = self._event(event.begin, track, "TYPE_SLICE_BEGIN")
         message.name = event.name
-        for argument in ARGUMENTS:
-            annotation = message.debug_annotations.add()
-            annotation.name = argument
-            value = getattr(event, argument)
-            if isinstance(value, str):
-                annotation.string_value = value
-            else:
-                annotation.int_value = value
+        _annotate(message, event, ARGUMENTS)
         if flow is not None:
             getattr(message, flow[0]).append(flow[1])
 
@@ -167,6 +171,7 @@ class _Writer:
             self.track(event.track)
         message = self._event(event.begin, event.track, "TYPE_INSTANT")
         message.name = event.name
+        _annotate(message, event, CHANGE_ARGUMENTS)
 
     def _event(self, moment: int, track: str, kind: str) -> Any:
         packet = self._packet()
@@ -180,6 +185,19 @@ class _Writer:
         packet = self._trace.packet.add()
         packet.trusted_packet_sequence_id = _SEQUENCE
         return packet
+
+
+def _annotate(message: Any, event: Event, arguments: Iterable[str]) -> None:
+    for argument in arguments:
+        annotation = message.debug_annotations.add()
+        annotation.name = argument
+        value = getattr(event, argument)
+        if isinstance(value, str):
+            annotation.string_value = value
+        elif isinstance(value, float):
+            annotation.double_value = value
+        else:
+            annotation.int_value = value
 
 
 def _lanes(stages: list[Event]) -> list[tuple[Event, str]]:

@@ -99,10 +99,26 @@ typedef enum sapwood_stop_reason {
 /* What the governor makes of a device's heat and power; the text is the same in every state. */
 typedef enum sapwood_heat {
   SAPWOOD_COOL = 0,    /* speculation as asked */
-  SAPWOOD_WARM = 1,    /* above 45 C or 4 W: beta + 0.1 */
+  SAPWOOD_WARM = 1,    /* above 45 C or the power budget: beta + 0.1 */
   SAPWOOD_HOT = 2,     /* above 50 C: beta + 0.2, half as many guesses */
   SAPWOOD_CRITICAL = 3 /* above 55 C: no guesses */
 } sapwood_heat;
+
+typedef enum sapwood_memory_pressure {
+  SAPWOOD_MEMORY_ENOUGH = 0,
+  SAPWOOD_MEMORY_LOW = 1,     /* half as many guesses */
+  SAPWOOD_MEMORY_CRITICAL = 2 /* a line of so few */
+} sapwood_memory_pressure;
+
+/* Why less is drafted than was asked for, or as much again. */
+typedef enum sapwood_reason {
+  SAPWOOD_REASON_NONE = 0, /* nothing has changed */
+  SAPWOOD_REASON_TEMPERATURE = 1,
+  SAPWOOD_REASON_POWER = 2,          /* above the budget */
+  SAPWOOD_REASON_THERMAL_STATUS = 3, /* the platform's own word */
+  SAPWOOD_REASON_MEMORY_PRESSURE = 4,
+  SAPWOOD_REASON_RECOVERED = 5 /* heat or memory pressure has eased */
+} sapwood_reason;
 
 typedef enum sapwood_trace_kind {
   SAPWOOD_TRACE_STAGE = 0,   /* has a duration, and arguments: step, rows, accepted, mode */
@@ -126,6 +142,8 @@ SAPWOOD_API const char* sapwood_mode_name(int32_t mode);
 SAPWOOD_API const char* sapwood_verifier_name(int32_t verifier);
 SAPWOOD_API const char* sapwood_stop_reason_name(int32_t reason);
 SAPWOOD_API const char* sapwood_heat_name(int32_t heat);
+SAPWOOD_API const char* sapwood_memory_pressure_name(int32_t pressure); /* "none", "low", ... */
+SAPWOOD_API const char* sapwood_reason_name(int32_t reason);            /* in words; "" for none */
 
 /* ---- engine ---- */
 
@@ -264,9 +282,12 @@ typedef struct sapwood_stats {
                               * less is drafted, for a while or from then on */
   double hidden_draft_share; /* of the time for drafting that was of use, with draft_threads: what
                               * passed while the target verified */
-  const char* watchdog; /* the latest of these in words, one line; "": none. Valid until the next
-                         * call on the session */
-  int32_t heat;         /* a sapwood_heat, by now */
+  const char* watchdog;    /* the latest of these in words, one line; "": none. Valid until the next
+                            * call on the session */
+  int32_t heat;            /* a sapwood_heat, by now */
+  int32_t heat_reason;     /* a sapwood_reason: of its latest change */
+  int32_t memory_pressure; /* a sapwood_memory_pressure, by now */
+  int32_t memory_reason;   /* a sapwood_reason */
 } sapwood_stats;
 SAPWOOD_API void sapwood_stats_init(sapwood_stats* stats, size_t size);
 
@@ -278,15 +299,34 @@ SAPWOOD_API sapwood_code sapwood_session_stats(const sapwood_session* session,
  * function on the session; NULL, with sapwood_last_error, if there is no memory for it. */
 SAPWOOD_API const char* sapwood_session_tree_json(sapwood_session* session);
 
-/* ---- heat and power ---- */
+/* ---- heat, power and memory ---- */
 
-/* A reading of the device's sensors, now: from the next step on the session speculates as much as
- * the governor then allows. celsius: of the device, watts: what it draws, 0 or above; NaN: there is
- * no such sensor, and a call with two of them changes nothing. A state is entered at once and left
- * one by one, each after the device has been cool for at least two seconds, so a host hands over
- * readings about once a second. SAPWOOD_INVALID_ARGUMENT: an infinite reading, or watts below 0. */
-SAPWOOD_API sapwood_code sapwood_session_observe_heat(sapwood_session* session, double celsius,
-                                                      double watts);
+/* What the device's sensors and the platform say, now. NaN, or -1 where it is an integer: there is
+ * no such sensor, or it is not to be heard. */
+typedef struct sapwood_readings {
+  size_t size;            /* set by sapwood_readings_init */
+  double celsius;         /* of the device */
+  double watts;           /* that it draws; NaN: battery_amperes times battery_volts */
+  double battery_amperes; /* that the battery gives, of either sign; NaN while it is charged */
+  double battery_volts;
+  double watts_budget;    /* default 4: above it is like being warm */
+  double memory_used;     /* share of the device's memory that is taken, 0 to 1 */
+  int32_t thermal_status; /* Android's PowerManager.THERMAL_STATUS_*, 0 (none) to 6: light and
+                           * moderate count as warm, severe as hot, what is above as critical */
+  int32_t trim_level;     /* the latest onTrimMemory: from RUNNING_LOW (10) and BACKGROUND (40) on
+                           * memory is low, at RUNNING_CRITICAL (15) and COMPLETE (80) critical;
+                           * 0: the platform asks for nothing any more */
+} sapwood_readings;
+SAPWOOD_API void sapwood_readings_init(sapwood_readings* readings, size_t size); /* none at all */
+
+/* From the next step on the session speculates as much as the governor then allows: less when it is
+ * hot, above the power budget, or when 90 % of the memory are taken. Readings with neither heat nor
+ * power leave the state of heat as it is, those without memory that of memory. A state is entered
+ * at once and left one by one, each after the device has been well for at least two seconds, so a
+ * host hands over readings about once a second. SAPWOOD_INVALID_ARGUMENT, and nothing changes: an
+ * infinite reading, watts or a budget below 0, memory_used outside 0 to 1. */
+SAPWOOD_API sapwood_code sapwood_session_observe(sapwood_session* session,
+                                                 const sapwood_readings* readings);
 
 /* ---- trace ---- */
 
@@ -297,9 +337,10 @@ typedef struct sapwood_trace_event {
   int32_t step;        /* of the answer, from 1; 0: before the first */
   int32_t rows;        /* of the pass, or nodes of the tree */
   int32_t accepted;    /* guesses that the target agreed with */
-  float value;         /* of a counter */
+  float value;         /* of a counter, or what something is since a change */
   int64_t begin_ns;    /* of CLOCK_MONOTONIC */
   int64_t duration_ns; /* of a stage */
+  int32_t reason;      /* of a change: a sapwood_reason */
 } sapwood_trace_event;
 
 /* Records the latest `capacity` events from here on (rounded up to a power of two, at most

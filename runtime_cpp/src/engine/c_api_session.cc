@@ -363,6 +363,9 @@ sapwood_code sapwood_session_stats(const sapwood_session* session, sapwood_stats
     all.hidden_draft_share = from.hidden_draft_share();
     all.watchdog = from.watchdog.c_str();
     all.heat = static_cast<int32_t>(from.heat);
+    all.heat_reason = static_cast<int32_t>(from.heat_reason);
+    all.memory_pressure = static_cast<int32_t>(from.memory_pressure);
+    all.memory_reason = static_cast<int32_t>(from.memory_reason);
     std::memcpy(stats, &all, std::min(all.size, sizeof(all)));
     return Status::okay();
   });

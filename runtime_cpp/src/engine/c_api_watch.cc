@@ -1,5 +1,7 @@
 // The C interface to what watches a session: the governor's sensors and the trace.
 #include <cmath>
+#include <cstddef>
+#include <limits>
 #include <utility>
 
 #include "engine/c_api.h"
@@ -16,10 +18,44 @@ namespace sapwood::c_api {
 namespace {
 
 static_assert(static_cast<int>(Heat::kCritical) == SAPWOOD_CRITICAL);
+static_assert(static_cast<int>(MemoryPressure::kCritical) == SAPWOOD_MEMORY_CRITICAL);
+static_assert(static_cast<int>(Reason::kRecovered) == SAPWOOD_REASON_RECOVERED);
 static_assert(static_cast<int>(TraceKind::kInstant) == SAPWOOD_TRACE_INSTANT);
 
 std::optional<float> reading(double value) {
   return std::isnan(value) ? std::nullopt : std::optional<float>(static_cast<float>(value));
+}
+
+std::optional<int> reading(int32_t value) {
+  return value < 0 ? std::nullopt : std::optional<int>(value);
+}
+
+Status read_readings(const sapwood_readings* given, DeviceReadings* read) {
+  sapwood_readings readings;
+  sapwood_readings_init(&readings, sizeof(readings));
+  SAPWOOD_TRY(read_options(
+      given, offsetof(sapwood_readings, trim_level) + sizeof(readings.trim_level), readings));
+  if (std::isnan(readings.watts)) {
+    readings.watts = std::abs(readings.battery_amperes * readings.battery_volts);
+  }
+  if (std::isinf(readings.celsius) || std::isinf(readings.watts) || readings.watts < 0) {
+    return Status(Code::kInvalidArgument,
+                  "a reading must be finite, and watts 0 or above; NaN says there is no sensor");
+  }
+  if (!(readings.watts_budget >= 0)) {
+    return Status(Code::kInvalidArgument, "watts_budget must be 0 or above");
+  }
+  if (readings.memory_used < 0 || readings.memory_used > 1) {
+    return Status(Code::kInvalidArgument,
+                  "memory_used is a share, from 0 to 1; NaN says that it is not known");
+  }
+  *read = {.celsius = reading(readings.celsius),
+           .watts = reading(readings.watts),
+           .watts_budget = static_cast<float>(readings.watts_budget),
+           .thermal_status = reading(readings.thermal_status),
+           .memory_used = reading(readings.memory_used),
+           .trim_level = reading(readings.trim_level)};
+  return Status::okay();
 }
 
 sapwood_trace_event plain(const TraceEvent& event) {
@@ -30,7 +66,8 @@ sapwood_trace_event plain(const TraceEvent& event) {
           .accepted = event.accepted,
           .value = event.value,
           .begin_ns = event.begin_ns,
-          .duration_ns = event.duration_ns};
+          .duration_ns = event.duration_ns,
+          .reason = event.reason};
 }
 
 bool is_name(int32_t name) { return name >= 0 && name < kTraceNames; }
@@ -40,15 +77,27 @@ bool is_name(int32_t name) { return name >= 0 && name < kTraceNames; }
 
 extern "C" {
 
-sapwood_code sapwood_session_observe_heat(sapwood_session* session, double celsius, double watts) {
+void sapwood_readings_init(sapwood_readings* readings, size_t size) {
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  sapwood::c_api::write_defaults(
+      readings, size,
+      {.size = size,
+       .celsius = kNone,
+       .watts = kNone,
+       .battery_amperes = kNone,
+       .battery_volts = kNone,
+       .watts_budget = static_cast<double>(sapwood::DeviceReadings().watts_budget),
+       .memory_used = kNone,
+       .thermal_status = -1,
+       .trim_level = -1});
+}
+
+sapwood_code sapwood_session_observe(sapwood_session* session, const sapwood_readings* readings) {
   return guarded([&] {
-    if (session == nullptr) return missing("session");
-    if (std::isinf(celsius) || std::isinf(watts) || watts < 0) {
-      return Status(Code::kInvalidArgument,
-                    "a reading must be finite, and watts 0 or above; NaN says there is no sensor");
-    }
-    session->session->observe_heat(sapwood::c_api::reading(celsius),
-                                   sapwood::c_api::reading(watts));
+    if (session == nullptr || readings == nullptr) return missing("session or readings");
+    sapwood::DeviceReadings read;
+    SAPWOOD_TRY(sapwood::c_api::read_readings(readings, &read));
+    session->session->observe(read);
     return Status::okay();
   });
 }
@@ -97,6 +146,16 @@ sapwood_code sapwood_session_take_trace(sapwood_session* session,
 const char* sapwood_heat_name(int32_t heat) {
   if (heat < SAPWOOD_COOL || heat > SAPWOOD_CRITICAL) return "unknown";
   return sapwood::heat_name(static_cast<sapwood::Heat>(heat)).data();
+}
+
+const char* sapwood_memory_pressure_name(int32_t pressure) {
+  if (pressure < SAPWOOD_MEMORY_ENOUGH || pressure > SAPWOOD_MEMORY_CRITICAL) return "unknown";
+  return sapwood::memory_pressure_name(static_cast<sapwood::MemoryPressure>(pressure)).data();
+}
+
+const char* sapwood_reason_name(int32_t reason) {
+  if (reason < 0 || reason >= sapwood::kReasons) return "unknown";
+  return sapwood::reason_name(static_cast<sapwood::Reason>(reason)).data();
 }
 
 int32_t sapwood_trace_names(void) { return sapwood::kTraceNames; }

@@ -240,7 +240,7 @@ Status Session::State::start(std::span<const int32_t> prompt, const GenerateOpti
 
   stats = {};
   stats.mode = options.mode;
-  stats.heat = governor.heat();
+  show_governor();
   stats.verifier = options.verifier;
   stats.beta = static_cast<double>(options.controller.beta_base);
   stats.prompt_tokens = static_cast<int>(prompt.size());
@@ -358,6 +358,28 @@ Status Session::State::finish_at(int emitted) {
   return Status::okay();
 }
 
+void Session::State::observe(const DeviceReadings& readings) {
+  if (readings.celsius) {
+    trace.value(TraceName::kTemperature, static_cast<double>(*readings.celsius));
+  }
+  if (!governor.observe_now(readings)) return;
+  if (stats.heat != governor.heat()) {
+    trace.value(TraceName::kHeatChange, static_cast<int>(governor.heat()), governor.heat_reason());
+  }
+  if (stats.memory_pressure != governor.memory_pressure()) {
+    trace.value(TraceName::kMemoryChange, static_cast<int>(governor.memory_pressure()),
+                governor.memory_reason());
+  }
+  show_governor();
+}
+
+void Session::State::show_governor() {
+  stats.heat = governor.heat();
+  stats.heat_reason = governor.heat_reason();
+  stats.memory_pressure = governor.memory_pressure();
+  stats.memory_reason = governor.memory_reason();
+}
+
 void Session::State::share_text() {
   committed.share(std::span<const int32_t>(tokens).first(static_cast<size_t>(committed.size())));
 }
@@ -370,13 +392,7 @@ Status Session::start(std::span<const int32_t> prompt, const GenerateOptions& op
 }
 Result<std::span<const int32_t>> Session::step() { return state_->step(); }
 Status Session::finish_at(int emitted) { return state_->finish_at(emitted); }
-void Session::observe_heat(std::optional<float> celsius, std::optional<float> watts) {
-  State& state = *state_;
-  if (celsius) state.trace.value(TraceName::kTemperature, static_cast<double>(*celsius));
-  if (!state.governor.observe_now(celsius, watts)) return;
-  state.stats.heat = state.governor.heat();
-  state.trace.value(TraceName::kModeChange, static_cast<int>(state.stats.heat));
-}
+void Session::observe(const DeviceReadings& readings) { state_->observe(readings); }
 
 void Session::record_into(std::shared_ptr<TraceRing> ring) {
   state_->trace.record_into(std::move(ring));

@@ -127,8 +127,11 @@ struct SessionStats {
   int64_t discarded_ahead = 0;      // and where it went elsewhere
   bool tuned_costs = false;         // the budget started from measurements of this device
   int64_t missed_deadlines = 0;     // of stages, and drafters that failed
-  Heat heat = Heat::kCool;          // the governor's state by now
-  std::string watchdog;             // the latest of these in words, and what was done; empty: none
+  Heat heat = Heat::kCool;          // the governor's states by now, and why each is what it is
+  Reason heat_reason = Reason::kNone;
+  MemoryPressure memory_pressure = MemoryPressure::kNone;
+  Reason memory_reason = Reason::kNone;
+  std::string watchdog;  // the latest of these in words, and what was done; empty: none
 
   double mean_accepted_length() const;  // emitted tokens a step; 0 before the first
   double mean_draft_slots() const;      // held beyond the text, a step
@@ -168,9 +171,9 @@ class Session {
   // From any thread: the next step(), or the next chunk of a running start(), ends with kCancelled.
   void cancel();
 
-  // What sensors say of the device, now; one that there is none of is not heard. From the next step
-  // on speculation is what the governor makes of it (engine/governor.h); the text stays the same.
-  void observe_heat(std::optional<float> celsius, std::optional<float> watts);
+  // What sensors and the platform say of the device, now. From the next step on speculation is what
+  // the governor makes of it (engine/governor.h); the text stays the same.
+  void observe(const DeviceReadings& readings);
 
   // Events go into this ring from the next step or start() on; null: into none.
   void record_into(std::shared_ptr<TraceRing> ring);

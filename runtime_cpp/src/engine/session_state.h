@@ -39,6 +39,8 @@ struct Session::State {
   Result<std::span<const int32_t>> step();
   Status go_through(double& draft_seconds, double& pass_seconds);
   Status finish_at(int emitted);
+  void observe(const DeviceReadings& readings);
+  void show_governor();  // in the statistics
 
   bool adapts() const {
     return generate.adapt && (generate.mode == Mode::kChain || generate.mode == Mode::kFixed);

@@ -77,7 +77,8 @@ bool Session::State::plan_draft(DraftRequest& request) {
   request.max_depth = tokens_left() - 1;
   request.max_nodes = std::min(max_nodes, cache->make_room(max_nodes + 1) - 1);
   const Fallback::Plan plan =
-      std::max(adapts() ? fallback.plan() : Fallback::Plan::kAsAsked, watchdog.plan());
+      std::max({adapts() ? fallback.plan() : Fallback::Plan::kAsAsked, watchdog.plan(),
+                governor.may_branch() ? Fallback::Plan::kAsAsked : Fallback::Plan::kChain});
   if (plan == Fallback::Plan::kPlain || !governor.may_draft()) return false;
   controller.set_beta(static_cast<float>(stats.beta) + governor.beta_added());
   switch (plan == Fallback::Plan::kChain ? Mode::kChain : generate.mode) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/mode.h"
+#include "engine/reason.h"
 #include "trace/trace_ring.h"
 
 namespace sapwood {
@@ -38,11 +39,12 @@ class StepTrace {
     begin_ = now;
   }
 
-  // A counter or an instant.
-  void value(TraceName name, double value) {
+  // A counter, or a change and why.
+  void value(TraceName name, double value, Reason reason = Reason::kNone) {
     if (!on()) return;
     TraceEvent event = event_;
     event.name = name;
+    event.reason = static_cast<uint8_t>(reason);
     trace_value(ring_.get(), event, static_cast<float>(value));
   }
 

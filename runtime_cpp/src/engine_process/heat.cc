@@ -7,7 +7,7 @@ namespace sapwood {
 void HeatWatch::report(std::optional<double> celsius) {
   celsius_ = celsius;
   if (celsius) {
-    governor_.observe_now(static_cast<float>(*celsius), {});
+    governor_.observe_now({.celsius = static_cast<float>(*celsius)});
   } else {
     governor_ = Governor();
   }

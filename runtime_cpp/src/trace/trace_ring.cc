@@ -26,7 +26,8 @@ constexpr std::array<About, kTraceNames> kAbout = {{
     {"KV slots", TraceKind::kCounter, TraceTrack::kEngine},
     {"KV runs", TraceKind::kCounter, TraceTrack::kEngine},
     {"temperature", TraceKind::kCounter, TraceTrack::kEngine},
-    {"mode change", TraceKind::kInstant, TraceTrack::kEngine},
+    {"heat change", TraceKind::kInstant, TraceTrack::kEngine},
+    {"memory pressure change", TraceKind::kInstant, TraceTrack::kEngine},
     {"deadline missed", TraceKind::kInstant, TraceTrack::kEngine},
 }};
 
@@ -57,7 +58,7 @@ void TraceRing::record(const TraceEvent& event) {
   };
   const std::array<uint64_t, kWords> words = {
       static_cast<uint64_t>(event.name) | static_cast<uint64_t>(event.mode) << 8 |
-          low(event.step) << 32,
+          static_cast<uint64_t>(event.reason) << 16 | low(event.step) << 32,
       low(event.rows) | low(event.accepted) << 32,
       static_cast<uint64_t>(std::bit_cast<uint32_t>(event.value)),
       static_cast<uint64_t>(event.begin_ns),
@@ -82,12 +83,12 @@ std::vector<TraceEvent> TraceRing::snapshot() const {
     std::array<uint64_t, kWords> words;
     for (size_t i = 0; i < kWords; ++i) words[i] = slot.words[i].load(std::memory_order_acquire);
     if (slot.number.load(std::memory_order_relaxed) != index) continue;
-    events.push_back({static_cast<TraceName>(words[0] & 0xff),
-                      static_cast<uint8_t>(words[0] >> 8 & 0xff),
-                      static_cast<int32_t>(words[0] >> 32), static_cast<int32_t>(words[1]),
-                      static_cast<int32_t>(words[1] >> 32),
-                      std::bit_cast<float>(static_cast<uint32_t>(words[2])),
-                      static_cast<int64_t>(words[3]), static_cast<int64_t>(words[4])});
+    events.push_back(
+        {static_cast<TraceName>(words[0] & 0xff), static_cast<uint8_t>(words[0] >> 8 & 0xff),
+         static_cast<int32_t>(words[0] >> 32), static_cast<int32_t>(words[1]),
+         static_cast<int32_t>(words[1] >> 32),
+         std::bit_cast<float>(static_cast<uint32_t>(words[2])), static_cast<int64_t>(words[3]),
+         static_cast<int64_t>(words[4]), static_cast<uint8_t>(words[0] >> 16 & 0xff)});
   }
   return events;
 }

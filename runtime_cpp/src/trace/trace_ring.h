@@ -31,11 +31,12 @@ enum class TraceName : uint8_t {
   kKvSlots,
   kKvRuns,  // stretches of slots that lie together, which the text is in
   kTemperature,
-  // Something changed: value is what it is now.
-  kModeChange,
+  // Something changed: value is what it is now, reason why.
+  kHeatChange,
+  kMemoryChange,
   kDeadlineMissed,
 };
-inline constexpr int kTraceNames = 14;
+inline constexpr int kTraceNames = 15;
 
 enum class TraceKind : uint8_t { kStage, kCounter, kInstant };
 
@@ -56,6 +57,7 @@ struct TraceEvent {
   float value = 0;       // of a counter
   int64_t begin_ns = 0;  // of Clock, since its own epoch
   int64_t duration_ns = 0;
+  uint8_t reason = 0;  // of a change, as a number (engine/reason.h)
 };
 
 class TraceRing {

@@ -182,12 +182,10 @@ class UnifiedPool:
     @property
     def peak_bytes(self) -> int: ...
 
-class HostTimeline:
+class Timeline:
     """
     A number that only rises, which stages wait for and raise: how they take turns.
     """
-
-    def __init__(self, value: int = 0) -> None: ...
 
     @property
     def value(self) -> int: ...
@@ -200,6 +198,64 @@ class HostTimeline:
 
     def abandon(self) -> None:
         """Wakes everyone who waits for more, for ever."""
+
+class HostTimeline(Timeline):
+    """The processor's, on a futex."""
+
+    def __init__(self, value: int = 0) -> None: ...
+
+def vulkan_device_names() -> list[str]:
+    """
+    Of this machine's devices, by index; refused where there is no Vulkan at all.
+    """
+
+class VulkanDevice:
+    """A Vulkan device for computing, with one queue."""
+
+    @staticmethod
+    def open(index: int) -> VulkanDevice:
+        """A logical device of its own; refused with what it lacks."""
+
+    @property
+    def name(self) -> str: ...
+
+class VulkanTimeline(Timeline):
+    """A device's timeline semaphore, seen from the processor."""
+
+    @staticmethod
+    def create(device: VulkanDevice, value: int = 0) -> VulkanTimeline: ...
+
+class DoubleBufferCost:
+    """Of vulkan_double_buffer."""
+
+    @property
+    def step_ms(self) -> float: ...
+
+    @property
+    def draft_ms(self) -> float:
+        """A pass of the draft while the target waited for it."""
+
+    @property
+    def draft_ms_waited(self) -> float:
+        """A step, for the draft."""
+
+    @property
+    def kept(self) -> int:
+        """Looks ahead."""
+
+    @property
+    def discarded(self) -> int: ...
+
+    @property
+    def right(self) -> bool:
+        """The state, and every look that was kept."""
+
+    def hidden_draft_share(self, steps: int) -> float: ...
+
+def vulkan_double_buffer(draft: VulkanDevice, target: VulkanDevice, *, steps: int, target_size: int, draft_size: int, surprise_every: int = 3, ahead: bool = True) -> DoubleBufferCost:
+    """
+    Steps in which one device drafts what another one decides, ordered by their timelines. A pass adds so many numbers, a multiple of 256; the draft expects the outcome of all steps but every `surprise_every`-th. Without `ahead` it waits for the decision.
+    """
 
 class PackedLinear:
     """Weights of one linear layer in the packed layout of kernels/linear.h."""

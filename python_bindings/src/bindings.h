@@ -82,6 +82,7 @@ void bind_kernels(nb::module_& module);
 void bind_memory(nb::module_& module);
 void bind_pool(nb::module_& module);
 void bind_sync(nb::module_& module);
+void bind_vulkan(nb::module_& module);
 void bind_tree(nb::module_& module);
 void bind_verify(nb::module_& module);
 void bind_enumerate(nb::module_& module);

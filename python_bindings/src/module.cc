@@ -27,6 +27,7 @@ NB_MODULE(_runtime, module) {
   sapwood::python::bind_memory(module);
   sapwood::python::bind_pool(module);
   sapwood::python::bind_sync(module);
+  sapwood::python::bind_vulkan(module);
   sapwood::python::bind_kernels(module);
   sapwood::python::bind_tree(module);
   sapwood::python::bind_verify(module);

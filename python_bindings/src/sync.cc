@@ -30,14 +30,13 @@ const char* wait_name(Wait outcome) {
 }  // namespace
 
 void bind_sync(nb::module_& module) {
-  nb::class_<HostTimeline>(
-      module, "HostTimeline",
+  nb::class_<Timeline>(
+      module, "Timeline",
       "A number that only rises, which stages wait for and raise: how they take turns.")
-      .def(nb::init<uint64_t>(), nb::arg("value") = 0)
-      .def_prop_ro("value", &HostTimeline::value)
+      .def_prop_ro("value", &Timeline::value)
       .def(
           "wait",
-          [](HostTimeline& self, uint64_t value, std::optional<double> timeout) {
+          [](Timeline& self, uint64_t value, std::optional<double> timeout) {
             const Deadline deadline = deadline_of(timeout);
             nb::gil_scoped_release release;
             return std::string(wait_name(self.wait(value, deadline)));
@@ -45,9 +44,11 @@ void bind_sync(nb::module_& module) {
           nb::arg("value"), nb::arg("timeout") = nb::none(),
           "\"reached\", \"missed\" after `timeout` seconds, or \"abandoned\".")
       .def(
-          "signal", [](HostTimeline& self, uint64_t value) { raise_unless_ok(self.signal(value)); },
+          "signal", [](Timeline& self, uint64_t value) { raise_unless_ok(self.signal(value)); },
           nb::arg("value"), "Raises the value and wakes whom it concerns.")
-      .def("abandon", &HostTimeline::abandon, "Wakes everyone who waits for more, for ever.");
+      .def("abandon", &Timeline::abandon, "Wakes everyone who waits for more, for ever.");
+  nb::class_<HostTimeline, Timeline>(module, "HostTimeline", "The processor's, on a futex.")
+      .def(nb::init<uint64_t>(), nb::arg("value") = 0);
 }
 
 }  // namespace sapwood::python

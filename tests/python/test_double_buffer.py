@@ -79,3 +79,57 @@ def test_bench_double_buffer_compares_the_ways(
     for figures in report["ways"].values():
         assert figures["tokens_per_second"] > 0
     refused(sapwood(*command[:3], "--drafter", "mix"), "the drafter mix runs no network")
+
+
+def test_bench_double_buffer_orders_two_vulkan_devices(
+    sapwood: Sapwood, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every driver of the machine, and the second one that Debian ships inside its browser."""
+    swiftshader = Path("/usr/lib/chromium/vk_swiftshader_icd.json")
+    if swiftshader.is_file():
+        monkeypatch.setenv("VK_ADD_DRIVER_FILES", str(swiftshader))
+    try:
+        names = _runtime.vulkan_device_names()
+    except SapwoodError as error:
+        pytest.skip(str(error))
+    if not names:
+        pytest.skip("no Vulkan device on this machine")
+    report = json.loads(
+        sapwood("bench", "double-buffer", "--vulkan", "--repeats", "1", "--json").stdout
+    )
+    assert set(report["devices"]) <= set(names)
+    assert {each["way"] for each in report["results"]} == {"in turns", "ahead"}
+    for each in report["results"]:
+        ahead = each["way"] == "ahead"
+        assert each["kept_ahead"] == (20 if ahead else 0)
+        assert (each["hidden_draft_share"] > 0) == ahead
+        assert each["draft_milliseconds"] > 0
+
+
+def test_bench_double_buffer_without_a_vulkan_device_says_so(
+    sapwood: Sapwood, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VK_DRIVER_FILES", str(tmp_path / "none.json"))
+    monkeypatch.setenv("VK_ICD_FILENAMES", str(tmp_path / "none.json"))
+    refused(sapwood("bench", "double-buffer", "--vulkan"), "Vulkan")
+    refused(sapwood("bench", "double-buffer", str(tmp_path), "--vulkan"), "runs no model")
+
+
+def test_timelines_of_a_device_are_those_of_the_processor() -> None:
+    timelines: list[_runtime.Timeline] = [_runtime.HostTimeline(2)]
+    try:
+        device = _runtime.VulkanDevice.open(0)
+        timelines.append(_runtime.VulkanTimeline.create(device, 2))
+    except SapwoodError as error:
+        print(f"without a Vulkan device: {error}")
+    except AttributeError:
+        print("this build is without Vulkan")
+    for timeline in timelines:
+        assert timeline.wait(2) == "reached"
+        assert timeline.wait(3, timeout=0.01) == "missed"
+        timeline.signal(5)
+        assert timeline.value == 5
+        with pytest.raises(SapwoodError, match="values only rise"):
+            timeline.signal(5)
+        timeline.abandon()
+        assert timeline.wait(9) == "abandoned"

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
 from rich.table import Table
 
+from sapwood.cli.bench import double_buffer_vulkan
 from sapwood.cli.bench.decode import DEFAULT_PROMPTS, PromptsOption, RepeatsOption
 from sapwood.cli.common import (
     BundleArgument,
@@ -25,7 +27,10 @@ if TYPE_CHECKING:
     from sapwood._runtime import SessionStats
     from sapwood.engine import Engine
 
-EXAMPLE = "Example:  sapwood bench double-buffer --repeats 3 --json"
+EXAMPLE = (
+    "Example:  sapwood bench double-buffer --repeats 3 --json\n\n"
+    "sapwood bench double-buffer --vulkan"
+)
 
 # How the draft runs, and the options that make it so.
 _WAYS: dict[str, EngineOptions] = {
@@ -49,6 +54,12 @@ def double_buffer(
     bundle: BundleArgument = None,
     prompt: PromptsOption = None,
     repeats: RepeatsOption = 3,
+    vulkan: Annotated[
+        bool,
+        typer.Option(
+            "--vulkan", help="Two Vulkan devices in place of two cores; additions, no model."
+        ),
+    ] = False,
     as_json: JsonOption = False,
     *,
     engine_options: EngineOptions,
@@ -59,7 +70,19 @@ def double_buffer(
     The target has one core and a draft that runs a network another: in turns on the target's core;
     beside it, waiting for it; and ahead, while the target verifies. Ways are interleaved; the text
     of all must be the same.
+
+    With --vulkan one device drafts what another one decides, ordered by their own timelines: both
+    of this machine's, or two logical ones where there is one driver. No kernels of a model run
+    there yet: a pass adds numbers.
     """
+    if vulkan:
+        if bundle is not None or prompt:
+            raise SapwoodError(
+                "double-buffer: --vulkan runs no model; leave out BUNDLE and prompts"
+            )
+        measured = double_buffer_vulkan.measure(repeats)
+        print_json(measured) if as_json else double_buffer_vulkan.show(measured)
+        return
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) < 2:
         raise SapwoodError("double-buffer: needs two cores; this process may run on one only")

@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <memory>
 #include <set>
 #include <thread>
 #include <vector>
 
 #include "measure/allocation_counter.h"
+#include "trace/tracing.h"
 
 namespace sapwood {
 namespace {
@@ -81,15 +83,17 @@ TEST(TraceRing, WritersAndReadersNeverSeeATornEvent) {
 }
 
 TEST(TraceSpan, RecordsOnceWhenItsScopeEndsAndNothingWithoutARing) {
-  TraceRing ring(16);
+  const auto ring_of_16 = std::make_shared<TraceRing>(16);
+  const Tracing on{ring_of_16, nullptr};
+  const TraceRing& ring = *ring_of_16;
   const Clock::time_point before = Clock::now();
   {
-    TraceSpan span(&ring, {.name = TraceName::kTargetVerify, .mode = 3, .step = 7});
+    TraceSpan span(on, {.name = TraceName::kTargetVerify, .mode = 3, .step = 7});
     span.event().rows = 5;
     EXPECT_TRUE(ring.snapshot().empty());
     span.end();
   }
-  trace_value(&ring, {.name = TraceName::kKvSlots, .step = 7}, 42.f);
+  trace_value(on, {.name = TraceName::kKvSlots, .step = 7}, 42.f);
   const std::vector<TraceEvent> events = ring.snapshot();
   ASSERT_EQ(events.size(), 2u);
   EXPECT_EQ(events[0].rows, 5);
@@ -98,19 +102,20 @@ TEST(TraceSpan, RecordsOnceWhenItsScopeEndsAndNothingWithoutARing) {
   EXPECT_EQ(events[1].value, 42.f);
   EXPECT_GE(events[1].begin_ns, events[0].begin_ns + events[0].duration_ns);
   {
-    TraceSpan off(nullptr, {});
-    trace_value(nullptr, {}, 1.f);
+    const Tracing nowhere;
+    TraceSpan off(nowhere, {});
+    trace_value(nowhere, {}, 1.f);
   }
   EXPECT_EQ(ring.recorded(), 2u);
 }
 
 TEST(TraceRing, RecordsWithoutAllocating) {
   if (!counts_allocations()) GTEST_SKIP() << "a sanitizer has an allocator of its own";
-  TraceRing ring(16);
+  const Tracing on{std::make_shared<TraceRing>(16), nullptr};
   const uint64_t before = allocations();
   for (int32_t i = 0; i < 100; ++i) {
-    TraceSpan span(&ring, event_of(i));
-    trace_value(&ring, event_of(i), 1.f);
+    TraceSpan span(on, event_of(i));
+    trace_value(on, event_of(i), 1.f);
   }
   EXPECT_EQ(allocations(), before);
 }

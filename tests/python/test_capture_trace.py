@@ -95,4 +95,6 @@ def test_perfetto_knows_every_field_of_the_configuration_and_no_log_is_read() ->
         "linux.process_stats",
         "android.power",
     ]
+    # What the engine's stages come by: ATrace in the app, lines of the marker from its process.
     assert list(sources[0].ftrace_config.atrace_apps) == ["com.endpoint.sapwood"]
+    assert "ftrace/print" in sources[0].ftrace_config.ftrace_events

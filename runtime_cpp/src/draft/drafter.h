@@ -14,7 +14,7 @@
 
 #include "base/status.h"
 #include "sync/timeline.h"
-#include "trace/trace_ring.h"
+#include "trace/tracing.h"
 #include "tree/budget.h"
 #include "tree/chance.h"
 #include "tree/draft_tree.h"
@@ -72,7 +72,7 @@ struct DraftRequest {
   Deadline deadline = kNoDeadline;
   bool out_of_time() const { return is_past(deadline); }
   // Where stages inside drafting are recorded, if anywhere, and what they have in common.
-  std::shared_ptr<TraceRing> trace = nullptr;
+  Tracing trace = {};
   TraceEvent traced = {};
   TraceEvent pruning_event() const {
     TraceEvent event = traced;

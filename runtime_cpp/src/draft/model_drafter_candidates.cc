@@ -76,7 +76,7 @@ Status ModelDrafter::expand(int guess, const DraftRequest& request) {
   std::array<int, Candidates::kMost> kept;  // ranks
   int kept_count = candidates.size();
   if (budgeted && request.pruning != nullptr) {
-    const TraceSpan span(request.trace.get(), request.pruning_event());
+    const TraceSpan span(request.trace, request.pruning_event());
     kept_count = request.pruning->select(cache_.nodes(), node, candidates, kept);
   } else {
     std::iota(kept.begin(), kept.begin() + kept_count, 0);

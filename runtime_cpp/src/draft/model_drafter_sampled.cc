@@ -123,7 +123,7 @@ Status ModelDrafter::open(int guess, Drawing& drawing) {
   int kept = candidates.size();
   for (int i = 0; i < kept; ++i) ranks[i] = i;
   if (kept > 0 && request.pruning != nullptr) {
-    const TraceSpan span(request.trace.get(), request.pruning_event());
+    const TraceSpan span(request.trace, request.pruning_event());
     kept = request.pruning->select(drawing.tree, guess, candidates, ranks);
   }
   if (kept == 0) return Status::okay();

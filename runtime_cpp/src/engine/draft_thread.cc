@@ -61,7 +61,7 @@ struct DraftThread::Shared {
       saved_ms = 0;
       ahead = Ahead::kNone;
       if (!wants_tree) return Status::okay();
-      TraceSpan span(request.trace.get(), traced(request, 0));
+      TraceSpan span(request.trace, traced(request, 0));
       SAPWOOD_TRY(drafter->propose(request, tree));
       span.event().rows = tree.size();
       saved_ms = drafter->saved_milliseconds();
@@ -83,7 +83,7 @@ struct DraftThread::Shared {
     request.deadline = target_ends();
     while (look_ahead && verified.value() < step) {
       try {
-        const TraceSpan span(request.trace.get(), traced(request, 1));
+        const TraceSpan span(request.trace, traced(request, 1));
         if (!drafter->look_ahead(request)) return;
       } catch (const std::exception&) {
         return;

@@ -84,6 +84,7 @@ Session::State::State(std::shared_ptr<Model> the_model, SessionOptions options)
       drafter(std::move(options.drafter)),
       drafter_name(drafter->traits().name),
       double_buffer(options.double_buffer),
+      trace(std::move(options.system_trace)),
       curve(options.cost_curve),
       measured_costs(std::move(options.measured_costs)),
       learn_costs(options.learn_costs),
@@ -305,8 +306,9 @@ Status Session::State::prefill() {
     if (!cache->allocate(slots)) return no_slot_left("the prompt");
     const RowBatch batch = layout.text_rows(std::span<const int32_t>(tokens).subspan(done, rows),
                                             committed.slots(), slots);
+    trace.enter(TraceName::kPrefill);
     const Status passed = run(batch, {});
-    trace.stage(TraceName::kPrefill, static_cast<int>(rows));
+    trace.leave(static_cast<int>(rows));
     if (!passed.ok()) {
       SAPWOOD_TRY(cache->free(slots));
       return passed;

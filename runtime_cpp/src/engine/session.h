@@ -34,6 +34,7 @@
 #include "engine/watchdog.h"
 #include "memory/prefix_cache.h"
 #include "model/model.h"
+#include "trace/system_trace.h"
 #include "trace/trace_ring.h"
 #include "tree/budget.h"
 #include "tree/controller.h"
@@ -73,6 +74,8 @@ struct SessionOptions {
   // same.
   bool draft_thread = false;
   DoubleBuffer double_buffer = DoubleBuffer::kMeasured;  // with draft_thread
+  // Where events go too while somebody records there; null: nowhere.
+  std::shared_ptr<SystemTrace> system_trace = sapwood::system_trace();
 };
 
 struct GenerateOptions {

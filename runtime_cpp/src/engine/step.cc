@@ -31,10 +31,13 @@ Result<std::span<const int32_t>> Session::State::step() {
 
   const Clock::time_point begin = Clock::now();
   trace.begin(static_cast<int>(stats.steps) + 1, generate.mode);
+  // A drafter on a thread of its own records itself: here it is waited for.
+  trace.enter(on_thread() ? TraceName::kSyncDraftToTarget : TraceName::kDraftGenerate);
   running = false;  // until the step has gone through
   double draft_seconds = 0;
   double pass_seconds = 0;
   const Status done = go_through(draft_seconds, pass_seconds);
+  trace.drop();  // what an error ended
   let_draft_rest();
   SAPWOOD_TRY(done);
   running = true;
@@ -109,7 +112,7 @@ bool Session::State::plan_draft(DraftRequest& request) {
   request.pruning = &controller;
   request.sampling = generate.sampling;
   request.sampling.seed = 0;
-  request.trace = trace.ring();
+  request.trace = trace.tracing();
   request.traced = trace.event();
   return true;
 }
@@ -180,18 +183,17 @@ Status Session::State::go_through(double& draft_seconds, double& pass_seconds) {
   draft();
   draft_seconds = seconds_since(begin);
   stats.draft_seconds += draft_seconds;
-  // A drafter on a thread of its own records itself: here it is waited for.
-  trace.stage(on_thread() ? TraceName::kSyncDraftToTarget : TraceName::kDraftGenerate, tree.size());
+  trace.next(TraceName::kSyncDraftToTarget, tree.size());
   SAPWOOD_TRY(take_slots_and_verify(pass_seconds));
   const std::span<const int32_t> slots(step_slots.data(), static_cast<size_t>(tree.size()) + 1);
   const size_t text_before = tokens.size();
   SAPWOOD_TRY(commit(slots));
   const int accepted = static_cast<int>(verdict.accepted.size());
-  trace.stage(TraceName::kAcceptRejectSample, static_cast<int>(slots.size()), accepted);
+  trace.next(TraceName::kLearn, static_cast<int>(slots.size()), accepted);
   const Clock::time_point committed_at = Clock::now();
   if (drafts()) learn(text_before);
   const double learn_seconds = seconds_since(committed_at);
-  trace.stage(TraceName::kLearn, static_cast<int>(slots.size()));
+  trace.leave(static_cast<int>(slots.size()));
   if (trace.on()) trace_counters();
   stats.draft_seconds += learn_seconds;
   // Learning looks at every row, so a row costs it too.
@@ -248,10 +250,10 @@ Status Session::State::verify(std::span<const int32_t> slots, double& pass_secon
       count == 1 ? watchdog.limit_of_one_row(expected_ms) : watchdog.limit(expected_ms);
   const Clock::time_point begin = Clock::now();
   pass_deadline = Watchdog::after(limit);
-  trace.stage(TraceName::kSyncDraftToTarget, count);
+  trace.next(TraceName::kTargetVerify, count);
   const Status passed = run(batch, rows);
   pass_seconds = seconds_since(begin);
-  trace.stage(TraceName::kTargetVerify, count);
+  trace.next(passed.ok() ? TraceName::kAcceptRejectSample : TraceName::kSyncDraftToTarget, count);
   if (asked_thread) draft_thread->verified();
   if (passed.code() == Code::kCancelled) {
     watchdog.pass_was_given_up(count, limit);

@@ -7,36 +7,50 @@
 
 #include "engine/mode.h"
 #include "engine/reason.h"
-#include "trace/trace_ring.h"
+#include "trace/tracing.h"
 
 namespace sapwood {
 
 class StepTrace {
  public:
-  void record_into(std::shared_ptr<TraceRing> ring) { ring_ = std::move(ring); }
-  bool on() const { return ring_ != nullptr; }
-  const std::shared_ptr<TraceRing>& ring() const { return ring_; }
+  // system: null where there is none.
+  explicit StepTrace(std::shared_ptr<SystemTrace> system) : system_(std::move(system)) {}
 
-  // What follows belongs to this step; its first stage begins here.
-  void begin(int step, Mode mode) {
-    if (!on()) return;
-    event_ = {.mode = static_cast<uint8_t>(mode), .step = step};
-    begin_ = Clock::now();
-  }
+  void record_into(std::shared_ptr<TraceRing> ring) { tracing_.ring = std::move(ring); }
+  bool on() const { return tracing_.on(); }
 
-  // The step's mode and number, for events that others record.
+  // For events that others record: where to, and the step's mode and number.
+  const Tracing& tracing() const { return tracing_; }
   const TraceEvent& event() const { return event_; }
 
-  // This stage ends here and the next begins.
-  void stage(TraceName name, int rows, int accepted = 0) {
+  // What follows belongs to this step.
+  void begin(int step, Mode mode) {
+    drop();
+    const bool recorded =
+        system_ != nullptr && system_->begin_step(step, static_cast<int32_t>(mode));
+    tracing_.system = recorded ? system_ : nullptr;
+    event_ = {.mode = static_cast<uint8_t>(mode), .step = step};
+  }
+
+  // A stage begins.
+  void enter(TraceName name) {
+    if (on()) open(name, Clock::now());
+  }
+  // It ends, over so many rows, and the next begins.
+  void next(TraceName name, int rows, int accepted = 0) {
     if (!on()) return;
     const Clock::time_point now = Clock::now();
-    TraceEvent event = event_;
-    event.name = name;
-    event.rows = rows;
-    event.accepted = accepted;
-    record_stage(*ring_, event, begin_, now);
-    begin_ = now;
+    close(now, rows, accepted);
+    open(name, now);
+  }
+  // It ends.
+  void leave(int rows) {
+    if (on()) close(Clock::now(), rows, 0);
+  }
+  // It has come to nothing.
+  void drop() {
+    if (open_ && tracing_.system != nullptr) tracing_.system->end(event_.name, event_.step);
+    open_ = false;
   }
 
   // A counter, or a change and why.
@@ -45,12 +59,35 @@ class StepTrace {
     TraceEvent event = event_;
     event.name = name;
     event.reason = static_cast<uint8_t>(reason);
-    trace_value(ring_.get(), event, static_cast<float>(value));
+    trace_value(tracing_, event, static_cast<float>(value));
   }
 
  private:
-  std::shared_ptr<TraceRing> ring_;
-  TraceEvent event_;
+  void open(TraceName name, Clock::time_point now) {
+    open_ = true;
+    event_.name = name;
+    begin_ = now;
+    if (tracing_.system != nullptr) tracing_.system->begin(name, event_.step);
+  }
+
+  void close(Clock::time_point now, int rows, int accepted) {
+    if (!open_) return;
+    if (tracing_.ring != nullptr) {
+      TraceEvent event = event_;
+      event.rows = rows;
+      event.accepted = accepted;
+      record_stage(*tracing_.ring, event, begin_, now);
+    }
+    if (tracing_.system != nullptr && event_.name == TraceName::kTargetVerify) {
+      tracing_.system->count("rows", rows);
+    }
+    drop();
+  }
+
+  const std::shared_ptr<SystemTrace> system_;
+  Tracing tracing_;
+  TraceEvent event_;  // the stage that is open, or was last
+  bool open_ = false;
   Clock::time_point begin_;
 };
 

@@ -33,10 +33,6 @@ constexpr std::array<About, kTraceNames> kAbout = {{
 
 const About& about(TraceName name) { return kAbout[static_cast<size_t>(name)]; }
 
-int64_t nanoseconds(Clock::time_point time) {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
-}
-
 }  // namespace
 
 std::string_view trace_name(TraceName name) { return about(name).name; }
@@ -98,24 +94,15 @@ void TraceRing::clear() {
   next_.store(0, std::memory_order_release);
 }
 
+int64_t nanoseconds(Clock::time_point time) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
+}
+
 void record_stage(TraceRing& ring, TraceEvent event, Clock::time_point begin,
                   Clock::time_point end) {
   event.begin_ns = nanoseconds(begin);
   event.duration_ns = nanoseconds(end) - event.begin_ns;
   ring.record(event);
-}
-
-void TraceSpan::end() {
-  if (ring_ == nullptr) return;
-  record_stage(*ring_, event_, begin_, Clock::now());
-  ring_ = nullptr;
-}
-
-void trace_value(TraceRing* ring, TraceEvent event, float value) {
-  if (ring == nullptr) return;
-  event.value = value;
-  event.begin_ns = nanoseconds(Clock::now());
-  ring->record(event);
 }
 
 }  // namespace sapwood

@@ -99,26 +99,6 @@ class TraceRing {
 void record_stage(TraceRing& ring, TraceEvent event, Clock::time_point begin,
                   Clock::time_point end);
 
-// A stage from here to the end of the scope. Without a ring it does nothing, the clock included.
-class TraceSpan {
- public:
-  TraceSpan(TraceRing* ring, const TraceEvent& event) : ring_(ring), event_(event) {
-    if (ring_ != nullptr) begin_ = Clock::now();
-  }
-  ~TraceSpan() { end(); }
-  TraceSpan(const TraceSpan&) = delete;
-  TraceSpan& operator=(const TraceSpan&) = delete;
-
-  TraceEvent& event() { return event_; }  // may be filled in until the end
-  void end();
-
- private:
-  TraceRing* ring_;
-  TraceEvent event_;
-  Clock::time_point begin_;
-};
-
-// A counter's or an instant's value, now.
-void trace_value(TraceRing* ring, TraceEvent event, float value);
+int64_t nanoseconds(Clock::time_point time);  // as events have them
 
 }  // namespace sapwood

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import resource
 import signal
 import sys
 from collections.abc import Sequence
@@ -98,6 +99,9 @@ def _usage_status(error: Exception) -> int:
     """
     if hasattr(error, "format_message"):
         message = str(error.format_message())
+        if message.startswith("Got unexpected extra argument"):
+            # Not repeated: they may be the words of a prompt that lacks its quotation marks.
+            message = "There is an argument too many; does a text lack its quotation marks?"
         context = getattr(error, "ctx", None)
         where = context.command_path if context is not None else "sapwood"
         return _refuse(f"{message} See `{where} --help`.", SapwoodError.exit_status)
@@ -137,5 +141,7 @@ def _on_terminate(_signal: int, _frame: FrameType | None) -> NoReturn:
 
 def main() -> NoReturn:
     """What the ``sapwood`` script calls."""
+    # A core file would hold whatever is in memory: prompts and answers.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     signal.signal(signal.SIGTERM, _on_terminate)
     sys.exit(run(sys.argv[1:]))

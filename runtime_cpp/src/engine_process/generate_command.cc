@@ -37,7 +37,10 @@ Status parse(const std::vector<std::string>& arguments, Command* command) {
   for (size_t i = 0; i < arguments.size(); ++i) {
     std::string name = arguments[i];
     if (!name.starts_with("--")) {
-      return Status(Code::kInvalidArgument, "no such option: " + name + "; --help lists them");
+      // Not repeated: it may be a word of a prompt that lacks its quotation marks.
+      return Status(Code::kInvalidArgument, "argument " + std::to_string(i + 1) +
+                                                " is no option; --help lists them; does a text "
+                                                "lack its quotation marks?");
     }
     name.erase(0, 2);
     for (char& c : name) c = c == '-' ? '_' : c;

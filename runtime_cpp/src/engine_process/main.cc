@@ -1,5 +1,6 @@
 // sapwood_engine: the engine as a program of its own (docs/engine-protocol.md).
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -27,6 +28,14 @@ int refuse(const std::string& message) {
   return 2;
 }
 
+// A core file would hold whatever is in memory: prompts and answers.
+void leave_no_core_file() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_CORE, &limit) != 0) return;
+  limit.rlim_cur = 0;
+  setrlimit(RLIMIT_CORE, &limit);
+}
+
 // Ends at once, whatever the other threads compute: a process whose parent has gone must go too.
 int serve() {
   signal(SIGPIPE, SIG_IGN);
@@ -41,6 +50,7 @@ int serve() {
 }  // namespace
 
 int main(int count, char** values) {
+  leave_no_core_file();
   const std::vector<std::string> arguments(values + 1, values + count);
   if (arguments.empty()) return refuse("say serve or generate; --help explains them");
   const std::string& command = arguments[0];

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from sapwood import hosts
 ARM64 = REPOSITORY / "build" / "arm64"
 # Where the cross compiler keeps the system's libraries for 64-bit Arm.
 ARM64_SYSTEM = Path("/usr/aarch64-linux-gnu")
-PROMPT = (1, 5, 9, 5, 9, 5)
+PROMPT = (1, 5, 9, 5, 9, 5)  # for models of random weights
 
 
 @dataclass(frozen=True)
@@ -29,9 +30,15 @@ class AnswerProgram:
     emulator: tuple[str, ...] = ()
 
     def ids(
-        self, bundle: Path, host: str, mode: str, tokens: int = 24, processor: str = ""
+        self,
+        bundle: Path,
+        host: str,
+        mode: str,
+        prompt: Sequence[int] = PROMPT,
+        tokens: int = 24,
+        processor: str = "",
     ) -> list[int]:
-        """Tokens that continue ``PROMPT``, drawn at 0.8; ``processor``: the one to emulate."""
+        """Tokens that continue ``prompt``, drawn at 0.8; ``processor``: the one to emulate."""
         environment = os.environ | {
             "SAPWOOD_EXECUTORCH_LIBRARY": str(self.operators),
             "SAPWOOD_EXECUTORCH_RUNTIME": str(self.runtime),
@@ -39,7 +46,7 @@ class AnswerProgram:
         if processor:
             environment["QEMU_CPU"] = processor
         result = subprocess.run(
-            [*self.emulator, self.path, bundle, host, mode, str(tokens), *map(str, PROMPT)],
+            [*self.emulator, self.path, bundle, host, mode, str(tokens), *map(str, prompt)],
             capture_output=True,
             text=True,
             env=environment,

@@ -8,16 +8,21 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 import torch
 from executorch.exir import EdgeCompileConfig, to_edge
 from torch import Tensor, nn
 
 from graph_tools import tiny_bundle
+from sapwood import hosts
 from sapwood_export.bundle import read_manifest
 from sapwood_export.bundle_writer import add_extra_files
 from sapwood_export.executorch import operators  # noqa: F401  (registers the out variants)
 from sapwood_export.executorch.command import VERSION_METHOD, export_executorch
 
+needs_host = pytest.mark.skipif(
+    hosts.executorch_status() is not None, reason=str(hosts.executorch_status())
+)
 _FOLDER = tempfile.TemporaryDirectory(prefix="sapwood-executorch-")
 
 

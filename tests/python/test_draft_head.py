@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from sapwood import _runtime
 from sapwood.errors import SapwoodError
 from sapwood_export.bundle import read_dequantized, read_spec
 from sapwood_export.distill.draft_folder import read_draft
+from text_rows import text_rows
 from tiny_drafts import write_tiny_draft
 
 ROWS, STEPS = 12, 3
@@ -20,6 +22,13 @@ ROWS, STEPS = 12, 3
 def distance(a: NDArray[np.float32], b: NDArray[np.float32]) -> float:
     """Relative, in the Euclidean norm."""
     return float(np.linalg.norm(a - b) / np.linalg.norm(b))
+
+
+def head_rows(tokens: list[int]) -> dict[str, Any]:
+    """A text from its beginning; a head says something of every row."""
+    rows = text_rows(tokens)
+    del rows["output_rows"]
+    return rows
 
 
 def test_states_laws_and_uncertainty_are_those_of_torch_up_to_rounded_activations(
@@ -54,13 +63,7 @@ def test_states_laws_and_uncertainty_are_those_of_torch_up_to_rounded_activation
     last = verified - 1
     logits, states = head.forward(
         kv,
-        tokens=tokens[1 : verified + 1].tolist(),
-        positions=slots[:verified],
-        slots=slots[:verified],
-        context_slots=[],
-        path_slots=slots[:verified],
-        path_begin=[0] * verified,
-        path_end=list(range(1, verified + 1)),
+        **head_rows(tokens[1 : verified + 1].tolist()),
         features=features[:verified],
         states=np.empty((0, spec.hidden_size), np.float32),
     )
@@ -108,13 +111,7 @@ def test_tokens_of_the_text_that_the_draft_lacks_are_foretold_with_the_targets_o
     state = generator.standard_normal((1, spec.hidden_size)).astype(np.float32)
     logits, states = head.forward(
         head.make_kv(16),
-        tokens=[1],
-        positions=[0],
-        slots=[0],
-        context_slots=[],
-        path_slots=[0],
-        path_begin=[0],
-        path_end=[1],
+        **head_rows([1]),
         features=np.empty((0, 2 * spec.hidden_size), np.float32),
         states=state,
         vocabulary=vocabulary,

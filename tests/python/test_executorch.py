@@ -11,26 +11,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("transformers")
-pytest.importorskip("onnxruntime")
-pytest.importorskip("executorch", reason="the package executorch is not installed")
-pytest.importorskip("sapwood._runtime", reason="sapwood is not built")
+pytest.importorskip("executorch_programs", reason="ExecuTorch's host or export is not here")
 
-from answer_program import AnswerProgram, arm64_program, desktop_program  # noqa: E402
-from executorch_programs import operator_program, program_bundle  # noqa: E402
-from graph_tools import SLOTS, read_and_branch  # noqa: E402
-from runtime_session import RuntimeSession  # noqa: E402
-from sapwood import _runtime, hosts  # noqa: E402
-from sapwood.hosts import open_model  # noqa: E402
-from sapwood_export.bundle import read_spec, verify_bundle  # noqa: E402
-from sapwood_export.models.session import Logits  # noqa: E402
-from sapwood_export.onnx.compare import divergences  # noqa: E402
-from sapwood_export.operators.library import operators  # noqa: E402
+import torch
 
-pytestmark = pytest.mark.skipif(
-    hosts.executorch_status() is not None, reason=str(hosts.executorch_status())
-)
+from answer_program import AnswerProgram, arm64_program, desktop_program
+from executorch_programs import needs_host, operator_program, program_bundle
+from graph_tools import SLOTS, read_and_branch
+from promise import check_promise
+from runtime_session import RuntimeSession
+from sapwood import _runtime, hosts
+from sapwood.engine import Engine
+from sapwood.hosts import open_model
+from sapwood_export.bundle import read_spec, verify_bundle
+from sapwood_export.models.session import Logits
+from sapwood_export.onnx.compare import divergences
+from sapwood_export.operators.library import operators
+from text_rows import text_rows
+
+pytestmark = needs_host
 FAMILIES = ("llama3", "qwen2", "gemma3")
 
 
@@ -77,17 +76,7 @@ def test_a_pass_without_logits_is_allowed(flavour: str) -> None:
     model = open_model(bundle, host="executorch", threads=1)
     spec = model.spec
     kv = _runtime.KvStore.create(spec.layers, spec.kv_heads, spec.head_dim, SLOTS)
-    result = model.forward(
-        kv,
-        tokens=[1],
-        positions=[0],
-        slots=[0],
-        context_slots=[],
-        path_slots=[0],
-        path_begin=[0],
-        path_end=[1],
-        output_rows=[],
-    )
+    result = model.forward(kv, **text_rows([1]) | {"output_rows": []})
     assert result.shape == (0, spec.vocabulary_size)
 
 
@@ -129,6 +118,12 @@ def test_xnnpacks_answers_do_not_depend_on_drafts(program: AnswerProgram) -> Non
     plain = program.ids(bundle, "executorch", "plain")
     for mode in ("chain", "fixed", "dynamic"):
         assert program.ids(bundle, "executorch", mode) == plain
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.8])
+def test_every_mode_of_xnnpack_gives_the_tokens_of_its_plain_decoding(temperature: float) -> None:
+    engine = Engine(program_bundle("llama3", "xnnpack"), host="executorch", threads=2)
+    check_promise({"xnnpack": engine}, ["one two one two one"], 32, temperature=temperature)
 
 
 @pytest.mark.parametrize("processor", ["max", "cortex-a76", "cortex-a53"])

@@ -8,21 +8,17 @@ from pathlib import Path
 
 import pytest
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("transformers")
-pytest.importorskip("onnxruntime")
-pytest.importorskip("executorch", reason="the package executorch is not installed")
-pytest.importorskip("sapwood._runtime", reason="sapwood is not built")
+pytest.importorskip("executorch_programs", reason="ExecuTorch's host or export is not here")
 
-from executorch_programs import operator_program, program_bundle  # noqa: E402
-from sapwood import _runtime, hosts  # noqa: E402
-from sapwood.errors import SapwoodError  # noqa: E402
-from sapwood_export.bundle import read_manifest  # noqa: E402
-from sapwood_export.bundle_writer import OPERATOR_VERSION  # noqa: E402
+import torch
 
-pytestmark = pytest.mark.skipif(
-    hosts.executorch_status() is not None, reason=str(hosts.executorch_status())
-)
+from executorch_programs import needs_host, operator_program, program_bundle
+from sapwood import _runtime, hosts
+from sapwood.errors import SapwoodError
+from sapwood_export.bundle import read_manifest
+from sapwood_export.bundle_writer import OPERATOR_VERSION
+
+pytestmark = needs_host
 
 
 def changed(bundle: Path, folder: Path, program: bytes) -> Path:

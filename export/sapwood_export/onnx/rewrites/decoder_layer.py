@@ -13,11 +13,10 @@ import onnx_ir as ir
 
 from sapwood_export.onnx.pattern import Any, Match, Node, Number, Pattern, find, op
 from sapwood_export.onnx.rewrites.workpiece import DOMAIN, Rewrite, Workpiece
+from sapwood_export.operators.layer import LAYER_WEIGHTS, OPTIONAL_WEIGHTS
 from sapwood_export.spec import ModelSpec
 
 _REQUIRED = ("hidden", "rotary", "slots", "context_slots", "path_slots", "path_ranges")
-_WEIGHTS = ("attention_norm", "mlp_norm", "qkv", "output", "gate_up", "down")
-_OPTIONAL = ("qkv_bias", "q_norm", "k_norm", "attention_post_norm", "mlp_post_norm")
 
 
 @dataclass(frozen=True)
@@ -110,8 +109,8 @@ def _substitute(work: Workpiece, match: Match, pattern: LayerPattern, epsilon: f
 
 def layer_node_inputs(value_of: Callable[[str], ir.Value | None]) -> list[ir.Value | None]:
     """A DecoderLayer's inputs in order, by their names; those it may lack may be None."""
-    inputs = [value_of(name) for name in (*_REQUIRED, "past_keys", "past_values", *_WEIGHTS)]
-    optional = [value_of(name) for name in _OPTIONAL]
+    inputs = [value_of(name) for name in (*_REQUIRED, "past_keys", "past_values", *LAYER_WEIGHTS)]
+    optional = [value_of(name) for name in OPTIONAL_WEIGHTS]
     while optional and optional[-1] is None:
         optional.pop()
     return [*inputs, *optional]

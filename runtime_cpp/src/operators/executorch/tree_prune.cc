@@ -1,9 +1,8 @@
 // dynamic_tree_prune(logits[R, V], entropy_threshold[1], uncertainty[R]?, max_tree_width,
 //   beta_base, rho_min, rho_max, entropy_low)
 //   -> kept_indices[R, W], importance_weights[R, W], tree_mask[R, W]: tree/dynamic_tree_prune.h
-#include <optional>
-
 #include "operators/executorch/operator.h"
+#include "operators/for_vocabulary.h"
 #include "tree/dynamic_tree_prune.h"
 
 namespace sapwood::executorch {
@@ -25,18 +24,6 @@ enum : size_t {
 constexpr const char* kNames[] = {
     "logits",  "entropy_threshold", "uncertainty",  "max_tree_width",     "beta_base", "rho_min",
     "rho_max", "entropy_low",       "kept_indices", "importance_weights", "tree_mask"};
-
-// Kept between calls: it holds a vocabulary's scratch memory, and calls of one thread come one
-// after the other.
-CandidateSelector& selector_of(int vocabulary) {
-  thread_local std::optional<CandidateSelector> selector;
-  thread_local int made_for = 0;
-  if (made_for != vocabulary) {
-    selector.emplace(vocabulary);
-    made_for = vocabulary;
-  }
-  return *selector;
-}
 
 Status read_options(const Arguments& call, ControllerOptions* options) {
   SAPWOOD_TRY(call.integer(kMaxTreeWidth, 1, &options->max_tree_width));
@@ -68,8 +55,10 @@ Status compute(Arguments& call, operators::Resources&) {
   SAPWOOD_TRY(call.output(kKeptIndices, {rows, width}, &kept));
   SAPWOOD_TRY(call.output(kImportanceWeights, {rows, width}, &weights));
   SAPWOOD_TRY(call.output(kTreeMask, {rows, width}, &mask));
+  // Kept between calls, which of one thread come one after the other.
+  thread_local operators::ForVocabulary<CandidateSelector> selector;
   return dynamic_tree_prune({logits.as<float>(), static_cast<size_t>(logits.elements())}, rows,
-                            vocabulary, said, options, selector_of(vocabulary), kept, weights,
+                            vocabulary, said, options, selector.of(vocabulary), kept, weights,
                             mask);
 }
 

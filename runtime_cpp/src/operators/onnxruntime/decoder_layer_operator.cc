@@ -5,8 +5,9 @@
 //   {heads, kv_heads, head_dim, intermediate, norm_epsilon, attention_scale, window, activation,
 //    qkv_format, output_format, gate_up_format, down_format}
 //   -> hidden, present_keys, present_values
-#include <cstring>
+#include <array>
 
+#include "operators/layer.h"
 #include "operators/onnxruntime/cache_inputs.h"
 #include "operators/onnxruntime/operator.h"
 #include "operators/onnxruntime/weights.h"
@@ -14,23 +15,7 @@
 namespace sapwood::ort {
 namespace {
 
-enum Input : size_t {
-  kHidden,
-  kRotary,
-  kAttentionNorm = 8,
-  kMlpNorm,
-  kQkv,
-  kOutput,
-  kGateUp,
-  kDown,
-  kQkvBias,
-  kQNorm,
-  kKNorm,
-  kAttentionPostNorm,
-  kMlpPostNorm,
-};
-
-constexpr CachePorts kCache{2, 1};
+constexpr CachePorts kCache{operators::kLayerCache, 1};
 constexpr Port kInputs[] = {{"hidden", kFloat},
                             {"rotary", kFloat},
                             {"slots", kIndex},
@@ -53,10 +38,12 @@ constexpr Port kInputs[] = {{"hidden", kFloat},
 constexpr Port kOutputs[] = {
     {"hidden", kFloat}, {"present_keys", kHalf}, {"present_values", kHalf}};
 
+constexpr const char* kFormats[] = {"qkv_format", "output_format", "gate_up_format", "down_format"};
+
 // The layer's shape (all but its width, which the norms' length says) and the matrices' formats.
 struct Settings {
   LayerShape shape;
-  LinearFormat qkv, output, gate_up, down;
+  std::array<LinearFormat, operators::kLayerMatrices> formats;
 };
 
 Status read_settings(const Attributes& attributes, Settings* settings) {
@@ -69,11 +56,10 @@ Status read_settings(const Attributes& attributes, Settings* settings) {
   SAPWOOD_TRY(attributes.integer("intermediate", 1, &settings->shape.intermediate));
   SAPWOOD_TRY(attributes.real("norm_epsilon", &settings->shape.norm_epsilon));
   SAPWOOD_TRY(attributes.activation("activation", &settings->shape.activation));
-  SAPWOOD_TRY(attributes.linear_format("qkv_format", &settings->qkv));
-  SAPWOOD_TRY(attributes.linear_format("output_format", &settings->output));
-  SAPWOOD_TRY(attributes.linear_format("gate_up_format", &settings->gate_up));
-  SAPWOOD_TRY(attributes.linear_format("down_format", &settings->down));
-  return check_heads(attention);
+  for (size_t matrix = 0; matrix < operators::kLayerMatrices; ++matrix) {
+    SAPWOOD_TRY(attributes.linear_format(kFormats[matrix], &settings->formats[matrix]));
+  }
+  return operators::check_layer(settings->shape);
 }
 
 class DecoderLayer final : public Kernel {
@@ -86,50 +72,34 @@ class DecoderLayer final : public Kernel {
 
   Status compute(KernelCall& call, Resources& resources) override {
     const AttentionShape& attention = settings_.shape.attention;
-    Tensor hidden_in, rotary;
+    Tensor hidden, rotary;
     CacheCall cache;
-    float* hidden = nullptr;
-    SAPWOOD_TRY(call.read(kHidden, {kAny, settings_.shape.hidden}, &hidden_in));
-    const int rows = static_cast<int>(hidden_in.shape[0]);
-    SAPWOOD_TRY(call.read(kRotary, {rows, attention.head_dim}, &rotary));
+    float* out = nullptr;
+    SAPWOOD_TRY(call.read(operators::kLayerHidden, {kAny, settings_.shape.hidden}, &hidden));
+    const int rows = static_cast<int>(hidden.shape[0]);
+    SAPWOOD_TRY(call.read(operators::kLayerRotary, {rows, attention.head_dim}, &rotary));
     SAPWOOD_TRY(
         open_cache(call, kCache, rows, attention.kv_heads, attention.head_dim, resources, &cache));
-    SAPWOOD_TRY(call.write(0, hidden_in.shape, &hidden));
-    if (hidden != hidden_in.data) {
-      std::memcpy(hidden, hidden_in.data, hidden_in.elements() * sizeof(float));
-    }
-    if (rows == 0) return Status::okay();
-    LayerWorkspace& workspace =
-        resources.layer_workspace(settings_.shape, rows, cache.visible_tokens);
-    ThreadTeam& team = resources.team();
-    team.run([&](int thread) {
-      decoder_layer(settings_.shape, weights_, cache.batch, rotary.as<float>(), cache.kv, hidden,
-                    workspace, team, thread);
-    });
+    SAPWOOD_TRY(call.write(0, hidden.shape, &out));
+    operators::run_layer(settings_.shape, weights_, hidden, rotary, cache, out, resources);
     return Status::okay();
   }
 
  private:
   Status prepare(const KernelSetup& setup) {
     SAPWOOD_TRY(read_settings(setup.attributes(), &settings_));
-    LayerShape& shape = settings_.shape;
-    LayerWeights& w = weights_;
-    SAPWOOD_TRY(norm_input(setup, kAttentionNorm, &w.attention_norm, &shape.hidden));
-    const int hidden = shape.hidden;
-    const int head_dim = shape.attention.head_dim;
-    const int attended = shape.attention.heads * head_dim;
-    const int qkv_width = attended + 2 * shape.attention.kv_heads * head_dim;
-    SAPWOOD_TRY(vector_input(setup, kMlpNorm, hidden, &w.mlp_norm));
-    SAPWOOD_TRY(vector_input(setup, kQkvBias, qkv_width, &w.qkv_bias));
-    SAPWOOD_TRY(vector_input(setup, kQNorm, head_dim, &w.q_norm));
-    SAPWOOD_TRY(vector_input(setup, kKNorm, head_dim, &w.k_norm));
-    SAPWOOD_TRY(vector_input(setup, kAttentionPostNorm, hidden, &w.attention_post_norm));
-    SAPWOOD_TRY(vector_input(setup, kMlpPostNorm, hidden, &w.mlp_post_norm));
-    SAPWOOD_TRY(packed_input(setup, kQkv, settings_.qkv, qkv_width, hidden, &w.qkv));
-    SAPWOOD_TRY(packed_input(setup, kOutput, settings_.output, hidden, attended, &w.output));
-    SAPWOOD_TRY(
-        gate_up_input(setup, kGateUp, settings_.gate_up, shape.intermediate, hidden, &w.gate_up));
-    return packed_input(setup, kDown, settings_.down, hidden, shape.intermediate, &w.down);
+    const float* norm = nullptr;  // its length is the model's width
+    SAPWOOD_TRY(norm_input(setup, operators::kAttentionNorm, &norm, &settings_.shape.hidden));
+    return operators::read_layer_weights(
+        settings_.shape,
+        [&](size_t input, int length, const float** data) {
+          return vector_input(setup, input, length, data);
+        },
+        [&](size_t input, int outputs, int inputs, LinearWeights* matrix) {
+          return packed_input(setup, input, settings_.formats[input - operators::kQkv], outputs,
+                              inputs, matrix);
+        },
+        &weights_);
   }
 
   Settings settings_;
@@ -140,14 +110,14 @@ Status infer(const Attributes& attributes, ShapeInference& shapes) {
   Settings settings;
   SAPWOOD_TRY(read_settings(attributes, &settings));
   const AttentionShape& attention = settings.shape.attention;
-  SAPWOOD_TRY(shapes.expect(kHidden, {kAny, kAny}));
-  const Dim rows = shapes.dim(kHidden, 0);
-  const int64_t hidden = shapes.dim(kHidden, 1).size;
-  SAPWOOD_TRY(shapes.expect(kRotary, {rows.size, attention.head_dim}));
-  SAPWOOD_TRY(shapes.expect(kAttentionNorm, {hidden}));
-  SAPWOOD_TRY(shapes.expect(kMlpNorm, {hidden}));
+  SAPWOOD_TRY(shapes.expect(operators::kLayerHidden, {kAny, kAny}));
+  const Dim rows = shapes.dim(operators::kLayerHidden, 0);
+  const int64_t hidden = shapes.dim(operators::kLayerHidden, 1).size;
+  SAPWOOD_TRY(shapes.expect(operators::kLayerRotary, {rows.size, attention.head_dim}));
+  SAPWOOD_TRY(shapes.expect(operators::kAttentionNorm, {hidden}));
+  SAPWOOD_TRY(shapes.expect(operators::kMlpNorm, {hidden}));
   SAPWOOD_TRY(infer_cache(shapes, kCache, rows, attention.kv_heads, attention.head_dim));
-  return shapes.copy_shape(kHidden, 0);
+  return shapes.copy_shape(operators::kLayerHidden, 0);
 }
 
 }  // namespace

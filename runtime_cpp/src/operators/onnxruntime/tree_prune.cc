@@ -1,8 +1,7 @@
 // DynamicTreePrune(logits[R, V], entropy_threshold[1], uncertainty[R]?)
 //   {max_tree_width, beta_base, rho_min, rho_max, entropy_low}
 //   -> kept_indices[R, W], importance_weights[R, W], tree_mask[R, W]: tree/dynamic_tree_prune.h
-#include <optional>
-
+#include "operators/for_vocabulary.h"
 #include "operators/onnxruntime/operator.h"
 #include "tree/dynamic_tree_prune.h"
 
@@ -61,19 +60,15 @@ class DynamicTreePrune final : public Kernel {
     SAPWOOD_TRY(call.write(0, {rows, width}, &kept));
     SAPWOOD_TRY(call.write(1, {rows, width}, &weights));
     SAPWOOD_TRY(call.write(2, {rows, width}, &mask));
-    if (vocabulary_ != vocabulary) {  // the first run, or another model's logits
-      selector_.emplace(vocabulary);
-      vocabulary_ = vocabulary;
-    }
     return dynamic_tree_prune({logits.as<float>(), static_cast<size_t>(logits.elements())}, rows,
-                              vocabulary, said, options, *selector_, kept, weights, mask);
+                              vocabulary, said, options, selector_.of(vocabulary), kept, weights,
+                              mask);
   }
 
  private:
   ControllerOptions options_;
   bool has_uncertainty_ = false;
-  std::optional<CandidateSelector> selector_;
-  int vocabulary_ = 0;
+  operators::ForVocabulary<CandidateSelector> selector_;
 };
 
 Status infer(const Attributes& attributes, ShapeInference& shapes) {

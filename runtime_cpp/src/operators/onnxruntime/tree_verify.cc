@@ -3,7 +3,9 @@
 //   -> accepted_length[1], new_kv_indices[R - 1], next_token[1]: verify/block_sparse_verify.h
 #include <optional>
 
+#include "operators/for_vocabulary.h"
 #include "operators/onnxruntime/operator.h"
+#include "operators/verify_inputs.h"
 #include "verify/block_sparse_verify.h"
 
 namespace sapwood::ort {
@@ -48,47 +50,27 @@ class BlockSparseVerify final : public Kernel {
     SAPWOOD_TRY(call.read(kDraft, {target.shape[0], target.shape[1]}, &draft));
     SAPWOOD_TRY(call.read(kMask, {target.shape[0], kAny}, &mask));
     SAPWOOD_TRY(call.read(kWeights, {mask.shape[0], mask.shape[1]}, &weights));
-    if (target.shape[0] < 1 || target.shape[1] < 1) {
-      return Status(Code::kInvalidArgument, "input 'target_logits' has shape " +
-                                                describe_shape(target.shape) +
-                                                "; it needs the root's row");
-    }
+    BlockSparseTree tree;
+    SAPWOOD_TRY(operators::open_tree(target, draft, mask, weights, &tree));
     BlockSparseOptions options = options_;
     if (has_draw_) {
       Tensor draw;
       SAPWOOD_TRY(call.read(kDraw, {2}, &draw));
-      options.seed = static_cast<uint32_t>(draw.as<int32_t>()[0]);
-      options.position = static_cast<uint32_t>(draw.as<int32_t>()[1]);
+      operators::set_draw(draw, &options);
     }
-    const auto floats = [](const Tensor& t) {
-      return std::span(t.as<float>(), static_cast<size_t>(t.elements()));
-    };
-    BlockSparseTree tree;
-    tree.rows = static_cast<int>(target.shape[0]);
-    tree.vocabulary = static_cast<int>(target.shape[1]);
-    tree.width = static_cast<int>(mask.shape[1]);
-    tree.target_logits = floats(target);
-    tree.draft_logits = floats(draft);
-    tree.tree_mask = {mask.as<uint8_t>(), static_cast<size_t>(mask.elements())};
-    tree.importance_weights = floats(weights);
     int32_t* length = nullptr;
     int32_t* indices = nullptr;
     int32_t* next = nullptr;
     SAPWOOD_TRY(call.write(0, {1}, &length));
     SAPWOOD_TRY(call.write(1, {tree.rows - 1}, &indices));
     SAPWOOD_TRY(call.write(2, {1}, &next));
-    if (vocabulary_ != tree.vocabulary) {  // the first run, or another model's logits
-      verifier_.emplace(tree.vocabulary);
-      vocabulary_ = tree.vocabulary;
-    }
-    return verifier_->verify(tree, options, length, indices, next);
+    return verifier_.of(tree.vocabulary).verify(tree, options, length, indices, next);
   }
 
  private:
   BlockSparseOptions options_;
   bool has_draw_ = false;
-  std::optional<BlockSparseVerifier> verifier_;
-  int vocabulary_ = 0;
+  operators::ForVocabulary<BlockSparseVerifier> verifier_;
 };
 
 Status infer(const Attributes& attributes, ShapeInference& shapes) {

@@ -819,6 +819,9 @@ class TraceRing:
         What is there, the oldest first: arrays of one length by field, `name` an index into trace_names().
         """
 
+    def perfetto_trace(self) -> bytes:
+        """What is there, as a Perfetto trace file's bytes."""
+
     def clear(self) -> None:
         """Nobody may be recording."""
 

@@ -1,7 +1,9 @@
 // TraceRing: what the runtime did and when, as numpy arrays.
 
 #include "bindings.h"
+#include "engine/mode.h"
 #include "engine/reason.h"
+#include "trace/perfetto_trace.h"
 #include "trace/trace_ring.h"
 
 namespace sapwood::python {
@@ -28,6 +30,13 @@ nb::dict events_of(const TraceRing& ring) {
   columns["duration_ns"] =
       column<int64_t>(events, [](const TraceEvent& e) { return e.duration_ns; });
   return columns;
+}
+
+nb::bytes perfetto_bytes(const TraceRing& ring) {
+  constexpr TraceWords kWords = {[](int mode) { return mode_name(static_cast<Mode>(mode)); },
+                                 [](int why) { return reason_name(static_cast<Reason>(why)); }};
+  const std::string bytes = perfetto_trace(ring.snapshot(), kWords);
+  return nb::bytes(bytes.data(), bytes.size());
 }
 
 const char* kind_name(TraceKind kind) {
@@ -78,6 +87,7 @@ void bind_trace(nb::module_& module) {
       .def("events", &events_of, nb::sig("def events(self) -> dict[str, NDArray[numpy.generic]]"),
            "What is there, the oldest first: arrays of one length by field, `name` an index into "
            "trace_names().")
+      .def("perfetto_trace", &perfetto_bytes, "What is there, as a Perfetto trace file's bytes.")
       .def("clear", &TraceRing::clear, "Nobody may be recording.");
   module.def(
       "reason_names",

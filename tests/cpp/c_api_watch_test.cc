@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <vector>
 
+#include "base/file_map.h"
 #include "make_test_bundle.h"
 #include "sapwood/sapwood.h"
+#include "temporary_folder.h"
 
 namespace sapwood {
 namespace {
@@ -198,6 +202,32 @@ TEST_F(CApiWatch, WhatTheRingHadNoRoomForIsCounted) {
   EXPECT_EQ(sapwood_session_trace(session_, -1), SAPWOOD_INVALID_ARGUMENT);
   EXPECT_EQ(sapwood_session_take_trace(session_, nullptr, nullptr, nullptr),
             SAPWOOD_INVALID_ARGUMENT);
+}
+
+TEST_F(CApiWatch, ATraceIsWrittenWholeOrNotAtAll) {
+  const std::string folder = temporary_folder();
+  const std::string file = folder + "/answer.perfetto-trace";
+  size_t count = 0;
+  EXPECT_EQ(sapwood_session_save_trace(session_, file.c_str(), &count, nullptr),
+            SAPWOOD_INVALID_ARGUMENT);  // nothing is being recorded
+  ASSERT_EQ(sapwood_session_trace(session_, 8), SAPWOOD_OK);
+  answer();
+  uint64_t lost = 0;
+  ASSERT_EQ(sapwood_session_save_trace(session_, file.c_str(), &count, &lost), SAPWOOD_OK)
+      << sapwood_last_error();
+  EXPECT_EQ(count, 8u);
+  EXPECT_GT(lost, 0u);
+  EXPECT_TRUE(take().empty());
+  const std::string written = read_file(file, 1 << 20).value();
+  EXPECT_NE(written.find("Target_Verify"), std::string::npos);
+  const std::string nowhere = folder + "/none/answer.perfetto-trace";
+  EXPECT_EQ(sapwood_session_save_trace(session_, nowhere.c_str(), nullptr, nullptr),
+            SAPWOOD_INVALID_ARGUMENT);
+  EXPECT_NE(std::string(sapwood_last_error()).find(nowhere), std::string::npos);
+  EXPECT_EQ(sapwood_session_save_trace(session_, nullptr, nullptr, nullptr),
+            SAPWOOD_INVALID_ARGUMENT);
+  const auto inside = std::filesystem::directory_iterator(folder);
+  EXPECT_EQ(std::distance(begin(inside), end(inside)), 1);
 }
 
 TEST(CApiWatchNames, EveryNameHasAKindAndATrackAndOthersAreUnknown) {

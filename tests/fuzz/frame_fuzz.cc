@@ -44,7 +44,13 @@ std::vector<std::string> fuzz_seeds() {
       FrameType::kGenerate, {{"id", 2},
                              {"messages", {{{"role", "user"}, {"content", "A \"tree\"\n"}}}},
                              {"stop", {"x"}}});
-  return {hello, hello + generate, hello + generate.substr(0, 9), "GET / HTTP/1.1\r\n\r\n",
+  const std::string record = make_frame(FrameType::kTrace, {{"id", 3}, {"events", 65536}});
+  const std::string save = make_frame(FrameType::kTrace, {{"id", 4}, {"file", "a.perfetto-trace"}});
+  return {hello,
+          hello + generate,
+          hello + record + generate + save,
+          hello + generate.substr(0, 9),
+          "GET / HTTP/1.1\r\n\r\n",
           std::string("\x02\0\0\0\x05{}", 7)};
 }
 

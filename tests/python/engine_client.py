@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-HELLO, LOAD, GENERATE, CANCEL, PING, THERMAL, SHUTDOWN = range(1, 8)
-HELLO_REPLY, LOADED, TEXT, TREE, STATS, DONE, PONG, ERROR, READING = range(129, 138)
+HELLO, LOAD, GENERATE, CANCEL, PING, THERMAL, SHUTDOWN, TRACE = range(1, 9)
+HELLO_REPLY, LOADED, TEXT, TREE, STATS, DONE, PONG, ERROR, READING, TRACED = range(129, 139)
 
 Frame = tuple[int, dict[str, Any]]
 SECONDS = 60  # longer than any answer here takes on the slowest machine

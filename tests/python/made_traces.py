@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from sapwood import _runtime
+from sapwood.options import MODES
 from sapwood.trace.events import COUNTER, STAGE, Event
 
 MS = 1_000_000
@@ -65,3 +68,23 @@ def trace_of(
             moment = begin + (now - begin) * i // len(values)
             events.append(Event(name, COUNTER, "engine", moment, value=value))
     return events
+
+
+def perfetto_bytes(events: Sequence[Event]) -> bytes:
+    """The runtime's trace file of these events."""
+    names = [name for name, *_ in _runtime.trace_names()]
+    reasons = _runtime.reason_names()
+    ring = _runtime.TraceRing(max(1, len(events)))
+    for event in events:
+        ring.record(
+            names.index(event.name),
+            step=event.step,
+            rows=event.rows,
+            accepted=event.accepted,
+            value=event.value,
+            mode=MODES.index(event.mode),
+            begin_ns=event.begin,
+            duration_ns=event.duration,
+            reason=reasons.index(event.reason),
+        )
+    return ring.perfetto_trace()

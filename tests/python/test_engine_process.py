@@ -162,11 +162,118 @@ def test_a_prompt_of_ten_megabytes_is_refused_and_nothing_else_happens(
     assert loaded.answer(101, messages=QUESTION, max_new_tokens=2)[1]["emitted_tokens"] == 2
 
 
-def test_heat_is_heeded_from_the_next_answer_on(loaded: EngineProcess) -> None:
-    for celsius, heat, mode in ((56.0, "critical", "plain"), (None, "cool", "dynamic")):
-        loaded.send(client.THERMAL, celsius=celsius)
-        end = loaded.answer(110, messages=QUESTION, max_new_tokens=2)[1]
-        assert (end["temperature_celsius"], end["heat"], end["mode"]) == (celsius, heat, mode)
+Answer = tuple[str, list[tuple[int, dict[str, Any]]]]
+
+
+def interrupted(
+    engine: EngineProcess, request: tuple[int, dict[str, Any]], **options: Any
+) -> Answer:
+    """An answer, its text and frames; once its first text has come the request is sent too."""
+    engine.send(client.GENERATE, **options)
+    frames = engine.receive_until(client.TEXT, client.DONE)
+    engine.send(request[0], **request[1])
+    if frames[-1][0] != client.DONE:
+        frames += engine.receive_until(client.DONE)
+    return "".join(frame["text"] for kind, frame in frames if kind == client.TEXT), frames
+
+
+ATTEMPTS = 100  # a tiny model may have ended its answer before it hears what comes in mid-answer
+
+
+def test_heat_is_heeded_in_mid_answer_and_the_text_is_the_same(
+    engine: EngineProcess, tiny_bundle: Path
+) -> None:
+    options: dict[str, Any] = {"prompt": "one two one two", "mode": "fixed", "ignore_eos": True}
+    options |= {"max_new_tokens": 96}
+    engine.greet_and_load(tiny_bundle, threads=1)
+    expected, cool = engine.answer(2, **options)
+    assert (cool["heat"], cool["temperature_celsius"]) == ("cool", None)
+    for _ in range(ATTEMPTS):
+        engine.send(client.THERMAL, celsius=20.0)
+        engine.ask(client.LOAD, client.LOADED, id=3, bundle=str(tiny_bundle), threads=1)
+        text, frames = interrupted(engine, (client.THERMAL, {"celsius": 56.0}), id=3, **options)
+        assert text == expected
+        hot = frames[-1][1]
+        if hot["drafted_tokens"] < cool["drafted_tokens"]:
+            break
+    assert (hot["heat"], hot["temperature_celsius"]) == ("critical", 56.0)
+    assert 0 < hot["drafted_tokens"] < cool["drafted_tokens"]
+
+    text, end = engine.answer(4, **options)
+    assert (text, end["drafted_tokens"], end["heat"]) == (expected, 0, "critical")
+    # A session that is new is as hot as the device.
+    engine.ask(client.LOAD, client.LOADED, id=5, bundle=str(tiny_bundle), threads=1)
+    assert engine.answer(6, prompt="one", max_new_tokens=2)[1]["heat"] == "critical"
+
+
+def test_what_a_device_draws_counts_as_heat(engine: EngineProcess, tiny_bundle: Path) -> None:
+    engine.greet_and_load(tiny_bundle, threads=1, verify_checksums=False)
+    engine.send(client.THERMAL, celsius=None, watts=4.5)
+    assert engine.answer(2, prompt="one", max_new_tokens=2)[1]["heat"] == "warm"
+    engine.send(client.THERMAL, celsius=20.0, watts=-1)
+    assert "watts" in engine.receive_until(client.ERROR)[-1][1]["message"]
+
+
+def test_a_trace_is_recorded_in_mid_answer_and_holds_no_word_of_it(
+    engine: EngineProcess, tiny_bundle: Path, tmp_path: Path
+) -> None:
+    pytest.importorskip("perfetto")
+    from sapwood.trace.explain import explain
+    from sapwood.trace.perfetto_file import from_perfetto
+    from sapwood.trace.validate import problems_of
+
+    file = tmp_path / "answer.perfetto-trace"
+    options: dict[str, Any] = {"prompt": "one two one two", "ignore_eos": True}
+    options |= {"max_new_tokens": 96}
+    engine.ask(client.HELLO, client.HELLO_REPLY, protocol=1)
+    assert engine.ask(client.TRACE, client.ERROR, id=1, events=4096)["code"] == "not_loaded"
+    engine.ask(client.LOAD, client.LOADED, id=2, bundle=str(tiny_bundle), threads=1)
+    expected, _ = engine.answer(3, **options)
+    steps: list[int] = []
+    for _ in range(ATTEMPTS):
+        text, frames = interrupted(
+            engine, (client.TRACE, {"id": 5, "events": 1 << 16}), id=4, **options
+        )
+        assert text == expected
+        if client.TRACED not in [kind for kind, _ in frames]:
+            frames += engine.receive_until(client.TRACED)
+        assert (client.TRACED, {"id": 5, "events": 0, "lost": 0}) in frames
+        report = engine.ask(client.TRACE, client.TRACED, id=6, file=str(file))
+        data = file.read_bytes()
+        assert problems_of(data) == []
+        events = from_perfetto(data)
+        assert (len(events), report["lost"]) == (report["events"], 0)
+        steps = [event.step for event in events if event.name == "Target_Verify"]
+        if steps:
+            break
+    # The first step is not in it, nor any word, but whole steps are.
+    assert min(steps) > 1
+    assert explain(events).steps > 0
+    assert b"one" not in data
+    assert b"two" not in data
+
+    # The recording has ended.
+    assert "recorded" in engine.ask(client.TRACE, client.ERROR, id=7, file=str(file))["message"]
+
+
+def test_a_recording_goes_on_in_what_is_loaded_next(
+    engine: EngineProcess, tiny_bundle: Path, tmp_path: Path
+) -> None:
+    engine.greet_and_load(tiny_bundle, threads=1, verify_checksums=False)
+    engine.ask(client.TRACE, client.TRACED, id=2, events=4)
+    engine.ask(client.LOAD, client.LOADED, id=3, bundle=str(tiny_bundle), threads=1)
+    engine.answer(4, prompt="one two", max_new_tokens=8)
+    nowhere = engine.ask(client.TRACE, client.ERROR, id=5, file=str(tmp_path / "none" / "x"))
+    assert str(tmp_path) in nowhere["message"]
+    engine.ask(client.TRACE, client.TRACED, id=6, events=4)
+    engine.answer(7, prompt="one two", max_new_tokens=8)
+    report = engine.ask(client.TRACE, client.TRACED, id=8, file=str(tmp_path / "x"))
+    assert report["events"] == 4
+    assert report["lost"] > 0
+    for fields in ({}, {"events": 4, "file": "x"}, {"events": -1}):
+        refusal = engine.ask(client.TRACE, client.ERROR, id=9, **fields)
+        assert refusal["code"] == "invalid_argument"
+        assert "events" in refusal["message"]
 
 
 @pytest.mark.parametrize(

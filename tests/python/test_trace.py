@@ -12,12 +12,12 @@ import pytest
 pytest.importorskip("perfetto")
 
 from conftest import Sapwood, refused
-from made_traces import MS, MadeStep, changed, healthy, trace_of
+from made_traces import MS, MadeStep, changed, healthy, perfetto_bytes, trace_of
 from sapwood import _runtime
 from sapwood.errors import SapwoodError
 from sapwood.trace.events import COUNTER, INSTANT, STAGE, Event, events_of
 from sapwood.trace.explain import explain, steps_of
-from sapwood.trace.perfetto_file import from_perfetto, perfetto_messages, to_perfetto
+from sapwood.trace.perfetto_file import from_perfetto, perfetto_messages
 from sapwood.trace.validate import problems_of
 
 
@@ -53,7 +53,7 @@ def test_a_written_trace_has_no_problems_and_reads_back() -> None:
     events.append(
         Event("heat change", INSTANT, "engine", events[40].begin, value=2.0, reason="power")
     )
-    data = to_perfetto(events)
+    data = perfetto_bytes(events)
     assert problems_of(data) == []
     read = from_perfetto(data)
     by_time = sorted(events, key=lambda event: (event.begin, -event.duration))
@@ -64,7 +64,7 @@ def test_a_written_trace_has_no_problems_and_reads_back() -> None:
 
 
 def test_an_arrow_leads_from_every_draft_to_the_pass_that_verified_it() -> None:
-    trace = parsed(to_perfetto(trace_of(healthy(7)) + trace_of(healthy(7), begin=1_000 * MS)))
+    trace = parsed(perfetto_bytes(trace_of(healthy(7)) + trace_of(healthy(7), begin=1_000 * MS)))
     begun, ended = [], []
     for packet in trace.packet:
         begun += packet.track_event.flow_ids
@@ -83,7 +83,7 @@ def test_stages_that_overlap_get_a_lane_beside_each_other() -> None:
         Event("Draft_Generate", STAGE, "draft", 20 * MS, 0, step=3),
         Event("Draft_Generate", STAGE, "draft", 20 * MS, 10 * MS, step=4),
     ]
-    data = to_perfetto(stages)
+    data = perfetto_bytes(stages)
     assert problems_of(data) == []
     tracks = [
         p.track_descriptor.name for p in parsed(data).packet if p.HasField("track_descriptor")
@@ -96,7 +96,7 @@ def test_stages_that_overlap_get_a_lane_beside_each_other() -> None:
 
 
 def broken(change: Callable[[Any], None]) -> list[str]:
-    trace = parsed(to_perfetto(trace_of(healthy(5), {"KV slots": [1, 2]})))
+    trace = parsed(perfetto_bytes(trace_of(healthy(5), {"KV slots": [1, 2]})))
     change(trace)
     return problems_of(trace.SerializeToString())
 
@@ -230,7 +230,7 @@ def test_an_engine_records_every_stage_of_every_step(recorded: list[Event]) -> N
     for name in ("Prefill", "Draft_Generate", "Sync_Draft2Target", "Target_Verify"):
         assert name in stages, name
     assert {"Accept_Reject_Sample", "Learn", "tree size", "accepted", "KV slots"} <= stages
-    assert problems_of(to_perfetto(recorded)) == []
+    assert problems_of(perfetto_bytes(recorded)) == []
     told = explain(recorded)
     assert told.tokens_a_step * told.steps == 24
     kv_slots = [event.value for event in recorded if event.name == "KV slots"]

@@ -54,14 +54,11 @@ def run(
     """
     from sapwood.engine import Engine
     from sapwood.sensors import celsius
-    from sapwood.trace.events import events_of
-    from sapwood.trace.perfetto_file import perfetto_messages, to_perfetto
 
     if not prompt:
         raise SapwoodError("no prompt; give one with --prompt")
     if out is None:
         raise SapwoodError("no file to write; give one with -o FILE.perfetto-trace")
-    perfetto_messages()  # before the work, not after it
     engine = Engine(bundle, **engine_options)
     ring = engine.record(_CAPACITY)
     temperature_name = [name for name, *_ in _runtime.trace_names()].index("temperature")
@@ -72,10 +69,11 @@ def run(
                 measured = time.monotonic()
                 if (now := celsius()) is not None:
                     ring.record(temperature_name, value=now, begin_ns=time.monotonic_ns())
-    events = events_of(ring)
+    data = ring.perfetto_trace()
+    events = min(ring.recorded, ring.capacity)
     unfinished = out.with_name(out.name + ".unfinished")
     try:
-        unfinished.write_bytes(to_perfetto(events))
+        unfinished.write_bytes(data)
         unfinished.replace(out)
     except OSError as error:
         raise SapwoodError(f"{out}: cannot be written: {error.strerror}") from error
@@ -83,8 +81,8 @@ def run(
         unfinished.unlink(missing_ok=True)
     report = {
         "file": str(out),
-        "events": len(events),
-        "overwritten": ring.recorded - len(events),
+        "events": events,
+        "overwritten": ring.recorded - events,
         "stats": generation.stats.as_dict(),
     }
     if as_json:
@@ -92,7 +90,7 @@ def run(
         return
     console = output_console()
     console.print(
-        f"{out}: {len(events):,} events of {generation.stats.steps} steps; open it at "
+        f"{out}: {events:,} events of {generation.stats.steps} steps; open it at "
         "ui.perfetto.dev, or: sapwood trace explain",
         markup=False,
         highlight=False,

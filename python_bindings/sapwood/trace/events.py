@@ -9,11 +9,6 @@ from sapwood.options import MODES
 
 STAGE, COUNTER, INSTANT = "stage", "counter", "instant"
 
-# What a stage's arguments are called in a trace.
-ARGUMENTS = ("step", "rows", "accepted", "mode")
-# And a change's.
-CHANGE_ARGUMENTS = ("step", "value", "reason")
-
 
 @dataclass(frozen=True)
 class Event:

@@ -355,6 +355,13 @@ SAPWOOD_API sapwood_code sapwood_session_take_trace(sapwood_session* session,
                                                     const sapwood_trace_event** events,
                                                     size_t* count, uint64_t* lost);
 
+/* Takes what was recorded, as above, and writes it as a Perfetto trace, for ui.perfetto.dev and
+ * `sapwood trace explain`. *count and *lost, which may be NULL: how many events the file holds, and
+ * how many more there were. SAPWOOD_INVALID_ARGUMENT where nothing is being recorded, or where the
+ * file cannot be written; none is left then. */
+SAPWOOD_API sapwood_code sapwood_session_save_trace(sapwood_session* session, const char* file,
+                                                    size_t* count, uint64_t* lost);
+
 /* Of an event's name: what a trace calls it ("Draft_Generate", ...), the sapwood_trace_kind, and
  * the track it lies on ("engine", "draft", "target"). "unknown" and -1 outside 0 ..
  * sapwood_trace_names() - 1. */

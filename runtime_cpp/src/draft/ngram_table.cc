@@ -1,8 +1,6 @@
 #include "draft/ngram_table.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <map>
 #include <unordered_map>
@@ -10,6 +8,7 @@
 
 #include "base/file_map.h"
 #include "base/sha256.h"
+#include "base/write_file.h"
 
 namespace sapwood {
 namespace {
@@ -157,19 +156,7 @@ Status NgramTable::write(const std::string& path) const {
     }
   }
   out += digest_of(out);
-  const std::string temporary = path + ".partial";
-  std::FILE* file = std::fopen(temporary.c_str(), "wb");
-  if (file == nullptr) {
-    return Status(Code::kInvalidArgument, path + ": cannot be written: " + std::strerror(errno));
-  }
-  const bool written = std::fwrite(out.data(), 1, out.size(), file) == out.size();
-  const bool closed = std::fclose(file) == 0;
-  if (!written || !closed || std::rename(temporary.c_str(), path.c_str()) != 0) {
-    const std::string reason = std::strerror(errno);
-    std::remove(temporary.c_str());
-    return Status(Code::kInvalidArgument, path + ": cannot be written: " + reason);
-  }
-  return Status::okay();
+  return write_file(path, out);
 }
 
 Result<NgramTable> NgramTable::read(const std::string& path, int vocabulary,

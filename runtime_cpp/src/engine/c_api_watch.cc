@@ -4,7 +4,9 @@
 #include <limits>
 #include <utility>
 
+#include "base/write_file.h"
 #include "engine/c_api.h"
+#include "trace/perfetto_trace.h"
 
 using sapwood::Code;
 using sapwood::Status;
@@ -72,6 +74,17 @@ sapwood_trace_event plain(const TraceEvent& event) {
 
 bool is_name(int32_t name) { return name >= 0 && name < kTraceNames; }
 
+// What was recorded; another ring takes what follows: a drafter's thread may be recording into this
+// one.
+std::vector<TraceEvent> take(sapwood_session* session, uint64_t* lost) {
+  const auto full =
+      std::exchange(session->ring, std::make_shared<TraceRing>(session->ring->capacity()));
+  session->session->record_into(session->ring);
+  std::vector<TraceEvent> events = full->snapshot();
+  if (lost != nullptr) *lost = full->recorded() - events.size();
+  return events;
+}
+
 }  // namespace
 }  // namespace sapwood::c_api
 
@@ -128,18 +141,30 @@ sapwood_code sapwood_session_take_trace(sapwood_session* session,
     *count = 0;
     if (lost != nullptr) *lost = 0;
     if (session->ring == nullptr) return Status::okay();
-    // Another ring takes what follows: a drafter's thread may be recording into this one.
-    const auto full =
-        std::exchange(session->ring, std::make_shared<TraceRing>(session->ring->capacity()));
-    session->session->record_into(session->ring);
     session->taken.clear();
-    for (const TraceEvent& event : full->snapshot()) {
+    for (const TraceEvent& event : sapwood::c_api::take(session, lost)) {
       session->taken.push_back(sapwood::c_api::plain(event));
     }
     *events = session->taken.data();
     *count = session->taken.size();
-    if (lost != nullptr) *lost = full->recorded() - session->taken.size();
     return Status::okay();
+  });
+}
+
+sapwood_code sapwood_session_save_trace(sapwood_session* session, const char* file, size_t* count,
+                                        uint64_t* lost) {
+  return guarded([&] {
+    if (session == nullptr || file == nullptr) return missing("session or file");
+    if (session->ring == nullptr) {
+      return Status(Code::kInvalidArgument,
+                    "nothing is being recorded; begin with sapwood_session_trace");
+    }
+    const std::vector<TraceEvent> events = sapwood::c_api::take(session, lost);
+    if (count != nullptr) *count = events.size();
+    constexpr sapwood::TraceWords kWords = {
+        [](int mode) { return std::string_view(sapwood_mode_name(mode)); },
+        [](int reason) { return std::string_view(sapwood_reason_name(reason)); }};
+    return sapwood::write_file(file, sapwood::perfetto_trace(events, kWords));
   });
 }
 

@@ -143,6 +143,18 @@ Status Answerer::answer(const AnswerRequest& request, const Events& events) {
   return Status::okay();
 }
 
+Status Answerer::observe(const sapwood_readings& readings) {
+  return status_of(sapwood_session_observe(session_.get(), &readings));
+}
+
+Status Answerer::start_trace(int32_t events) {
+  return status_of(sapwood_session_trace(session_.get(), events));
+}
+
+Status Answerer::save_trace(const std::string& file, size_t* events, uint64_t* lost) {
+  return status_of(sapwood_session_save_trace(session_.get(), file.c_str(), events, lost));
+}
+
 sapwood_stats Answerer::stats() const {
   sapwood_stats stats;
   sapwood_stats_init(&stats, sizeof(stats));

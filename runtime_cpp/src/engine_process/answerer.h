@@ -67,6 +67,11 @@ class Answerer {
 
   void cancel() { sapwood_session_cancel(session_.get()); }  // from any thread
 
+  // Also between two steps of an answer, that is from Events::step.
+  Status observe(const sapwood_readings& readings);
+  Status start_trace(int32_t events);  // the latest so many are kept; 0: stops
+  Status save_trace(const std::string& file, size_t* events, uint64_t* lost);
+
   sapwood_stats stats() const;
   double first_token_seconds() const { return first_token_seconds_; }
   std::string stop_reason() const;  // "eos", "length", "context", "stop", "cancelled", "none"

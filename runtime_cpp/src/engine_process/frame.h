@@ -26,6 +26,7 @@ enum class FrameType : uint8_t {
   kPing = 5,
   kThermal = 6,
   kShutdown = 7,
+  kTrace = 8,
   kHelloReply = 129,
   kLoaded = 130,
   kText = 131,
@@ -34,7 +35,8 @@ enum class FrameType : uint8_t {
   kDone = 134,
   kPong = 135,
   kError = 136,
-  kReading = 137
+  kReading = 137,
+  kTraced = 138
 };
 
 struct Frame {

@@ -1,12 +1,12 @@
 #include "engine_process/generate_command.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
 #include "engine_process/answerer.h"
-#include "engine_process/heat.h"
 #include "engine_process/requests.h"
 
 namespace sapwood {
@@ -113,7 +113,7 @@ Status generate_command(const std::vector<std::string>& arguments) {
   std::fputc('\n', stdout);
   nlohmann::json stats =
       stats_json(engine.stats(), {engine.drafter(), engine.host(), engine.threads()},
-                 engine.first_token_seconds(), HeatWatch());
+                 engine.first_token_seconds(), std::nan(""));
   stats["stop_reason"] = engine.stop_reason();
   if (command.ids) stats["ids"] = engine.emitted_ids();
   std::fprintf(stderr, "%s\n", stats.dump().c_str());

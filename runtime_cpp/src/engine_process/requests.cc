@@ -1,11 +1,13 @@
 #include "engine_process/requests.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
 #include "kernels/kernels.h"
 #include "text/utf8.h"
+#include "trace/trace_ring.h"
 
 namespace sapwood {
 namespace {
@@ -167,16 +169,41 @@ Status read_generate(const JsonObject& request, std::string_view payload, Answer
   return as_argument(read_generate_fields(request, payload, answer, snapshot_milliseconds));
 }
 
-Status read_thermal(const JsonObject& request, std::optional<double>* celsius) {
-  if (!request.has("celsius")) return Status::okay();
-  float read = 0;
-  SAPWOOD_TRY(as_argument(request.read("celsius", -273.15, 1000.0, &read)));
-  *celsius = static_cast<double>(read);
-  return Status::okay();
+Status read_thermal(const JsonObject& request, sapwood_readings* readings) {
+  constexpr double kColdest = -273.15, kMost = 1000;
+  sapwood_readings_init(readings, sizeof(*readings));
+  const auto real = [&](const char* key, double low, double high, double* out) {
+    float value = static_cast<float>(*out);
+    SAPWOOD_TRY(read_if(request, key, low, high, &value));
+    *out = static_cast<double>(value);
+    return Status::okay();
+  };
+  const auto read = [&]() -> Status {
+    SAPWOOD_TRY(real("celsius", kColdest, kMost, &readings->celsius));
+    SAPWOOD_TRY(real("watts", 0, kMost, &readings->watts));
+    SAPWOOD_TRY(real("battery_amperes", -kMost, kMost, &readings->battery_amperes));
+    SAPWOOD_TRY(real("battery_volts", 0, kMost, &readings->battery_volts));
+    SAPWOOD_TRY(real("memory_used", 0, 1, &readings->memory_used));
+    SAPWOOD_TRY(read_if(request, "thermal_status", 0, 6, &readings->thermal_status));
+    return read_if(request, "trim_level", 0, 80, &readings->trim_level);
+  };
+  return as_argument(read());
+}
+
+Status read_trace(const JsonObject& request, TraceRequest* trace) {
+  const auto read = [&]() -> Status {
+    SAPWOOD_TRY(read_if(request, "events", 0, TraceRing::kMostEvents, &trace->events));
+    SAPWOOD_TRY(read_if(request, "file", &trace->file));
+    if (request.has("events") == request.has("file")) {
+      return request.error("events", "give either events or file");
+    }
+    return Status::okay();
+  };
+  return as_argument(read());
 }
 
 nlohmann::json stats_json(const sapwood_stats& stats, const LoadedFacts& facts,
-                          double first_token_seconds, const HeatWatch& heat) {
+                          double first_token_seconds, double celsius) {
   nlohmann::json json = {
       {"mode", sapwood_mode_name(stats.mode)},
       {"verifier", sapwood_verifier_name(stats.verifier)},
@@ -206,9 +233,11 @@ nlohmann::json stats_json(const sapwood_stats& stats, const LoadedFacts& facts,
       {"soft_fallbacks", stats.soft_fallbacks},
       {"hard_fallbacks", stats.hard_fallbacks},
       {"temperature_celsius", nullptr},
-      {"heat", heat_name(heat.heat())},
+      {"heat", sapwood_heat_name(stats.heat)},
+      {"heat_reason", sapwood_reason_name(stats.heat_reason)},
+      {"memory_pressure", sapwood_memory_pressure_name(stats.memory_pressure)},
   };
-  if (heat.celsius()) json["temperature_celsius"] = *heat.celsius();
+  if (!std::isnan(celsius)) json["temperature_celsius"] = celsius;
   return json;
 }
 

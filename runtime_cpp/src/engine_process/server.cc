@@ -16,10 +16,16 @@ constexpr size_t kMostUnreadReplies = 1000;
 constexpr int kTickMilliseconds = 20;
 constexpr int kLastWordsMilliseconds = 50;  // for what is queued when the end comes
 
+sapwood_readings no_readings() {
+  sapwood_readings readings;
+  sapwood_readings_init(&readings, sizeof(readings));
+  return readings;
+}
+
 }  // namespace
 
 Server::Server(int input, int output)
-    : input_(input), writer_(output), thread_([this] { compute(); }) {}
+    : input_(input), writer_(output), sensors_(no_readings()), thread_([this] { compute(); }) {}
 
 Server::~Server() {
   {
@@ -129,10 +135,21 @@ Status Server::handle_request(FrameType type, const JsonObject& request, const s
       pong(id);
       return Status::okay();
     case FrameType::kThermal: {
-      std::optional<double> celsius;
-      SAPWOOD_TRY(read_thermal(request, &celsius));
+      sapwood_readings readings;
+      SAPWOOD_TRY(read_thermal(request, &readings));
       const std::lock_guard lock(mutex_);
-      heat_.report(celsius);
+      sensors_ = readings;
+      sensors_are_news_ = true;
+      wakes_.notify_all();
+      return Status::okay();
+    }
+    case FrameType::kTrace: {
+      TraceRequest trace;
+      trace.id = id;
+      SAPWOOD_TRY(read_trace(request, &trace));
+      const std::lock_guard lock(mutex_);
+      traces_.push_back(std::move(trace));
+      wakes_.notify_all();
       return Status::okay();
     }
     case FrameType::kLoad:
@@ -162,10 +179,11 @@ Status Server::handle_request(FrameType type, const JsonObject& request, const s
     }
     open_id_ = id;
     open_is_load_ = job.load;
+    const int32_t heat = stats_.heat;  // which outlives an answer
     stats_ = {};
+    stats_.heat = heat;
     first_token_seconds_ = 0;
     progress_ = Clock::now();
-    if (!job.load) heat_.apply(&job.request.options);
     waiting_ = std::move(job);
   }
   wakes_.notify_all();
@@ -184,7 +202,7 @@ void Server::cancel(int64_t id) {
     send_error(id, "cancelled", "loading was cancelled; nothing is loaded", false);
     return;
   }
-  nlohmann::json end = stats_json(stats_, facts_, first_token_seconds_, heat_);
+  nlohmann::json end = stats_json(stats_, facts_, first_token_seconds_, sensors_.celsius);
   end["id"] = id;
   end["stop_reason"] = "cancelled";
   writer_.send(FrameType::kDone, end);

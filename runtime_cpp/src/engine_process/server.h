@@ -12,12 +12,12 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/clock.h"
 #include "engine_process/answerer.h"
 #include "engine_process/frame.h"
 #include "engine_process/frame_writer.h"
-#include "engine_process/heat.h"
 #include "engine_process/requests.h"
 
 namespace sapwood {
@@ -62,6 +62,12 @@ class Server {
   bool send_reading(const Job& job, int prompt_tokens);
   bool send_step(const Job& job, const std::string& text, Clock::time_point* snapshot);
   void send_snapshot(const Job& job);
+  // What may be done between two steps, and where nothing is computed: hands sensor readings to the
+  // session, and begins and ends recordings.
+  void attend();
+  void handle_trace(const TraceRequest& request);
+  void resume_watching();  // in a session that is new
+
   // The rest, which other threads may see too: whether the answer is still wanted.
   bool send_part(int64_t id, FrameType type, const nlohmann::json& payload);
   // Whether this call closed it: then its end may be sent.
@@ -70,20 +76,23 @@ class Server {
   const int input_;
   FrameWriter writer_;
   bool greeted_ = false;
-  HeatWatch heat_;  // guarded by mutex_
 
-  std::mutex mutex_;
+  std::mutex mutex_;  // of all that follows
   std::condition_variable wakes_;
   bool ending_ = false;
   std::optional<Job> waiting_;  // not begun yet
-  int64_t open_id_ = 0;         // whose end has not been sent; 0: none
-  int64_t computing_id_ = 0;    // what the computing thread is at; may be cancelled already
+  sapwood_readings sensors_;    // the latest
+  bool sensors_are_news_ = false;
+  std::vector<TraceRequest> traces_;  // not begun yet
+  int64_t open_id_ = 0;               // whose end has not been sent; 0: none
+  int64_t computing_id_ = 0;          // what the computing thread is at; may be cancelled already
   bool open_is_load_ = false;
   Clock::time_point progress_;  // of computing_id_
   std::unique_ptr<Answerer> answerer_;
   LoadedFacts facts_;
   sapwood_stats stats_ = {};  // of the open answer, after its latest step
   double first_token_seconds_ = 0;
+  int32_t traced_events_ = 0;  // the computing thread's own: how many it records
   std::thread thread_;
 };
 

@@ -15,8 +15,12 @@ constexpr int kRoomMilliseconds = 20;
 void Server::compute() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    wakes_.wait(lock, [&] { return ending_ || waiting_; });
+    wakes_.wait(lock, [&] { return ending_ || waiting_ || sensors_are_news_ || !traces_.empty(); });
     if (ending_) return;
+    lock.unlock();
+    attend();
+    lock.lock();
+    if (!waiting_) continue;  // nothing more to do, or cancelled meanwhile
     const Job job = std::move(*waiting_);
     waiting_.reset();
     computing_id_ = job.id;
@@ -81,6 +85,7 @@ void Server::load(const Job& job) {
   open_id_ = 0;
   facts_ = {made.drafter(), made.host(), made.threads()};
   answerer_ = std::move(opened).value();
+  resume_watching();
   writer_.send(FrameType::kLoaded, reply);
 }
 
@@ -104,7 +109,7 @@ void Server::generate(const Job& job) {
   if (open_id_ != job.id) return;
   open_id_ = 0;
   nlohmann::json end =
-      stats_json(answerer_->stats(), facts_, answerer_->first_token_seconds(), heat_);
+      stats_json(answerer_->stats(), facts_, answerer_->first_token_seconds(), sensors_.celsius);
   end["id"] = job.id;
   end["stop_reason"] = answerer_->stop_reason();
   writer_.send(FrameType::kDone, end);
@@ -116,6 +121,7 @@ bool Server::send_reading(const Job& job, int prompt_tokens) {
 
 // Back pressure: no further step while the reader is behind.
 bool Server::send_step(const Job& job, const std::string& text, Clock::time_point* snapshot) {
+  attend();
   {
     const std::lock_guard lock(mutex_);
     progress_ = Clock::now();
@@ -144,7 +150,8 @@ void Server::send_snapshot(const Job& job) {
   nlohmann::json stats;
   {
     const std::lock_guard lock(mutex_);
-    stats = stats_json(answerer_->stats(), facts_, answerer_->first_token_seconds(), heat_);
+    stats =
+        stats_json(answerer_->stats(), facts_, answerer_->first_token_seconds(), sensors_.celsius);
   }
   stats["id"] = job.id;
   std::string emitted;

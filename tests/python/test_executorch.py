@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ pytest.importorskip("executorch_programs", reason="ExecuTorch's host or export i
 import torch
 
 from answer_program import AnswerProgram, arm64_program, desktop_program
+from conftest import Sapwood, refused
 from executorch_programs import needs_host, operator_program, program_bundle
 from graph_tools import SLOTS, read_and_branch
 from promise import check_promise
@@ -147,6 +149,27 @@ def test_neither_torch_nor_python_is_needed(program: AnswerProgram) -> None:
         names = {line.split()[0] for line in listed.splitlines() if line.strip()}
         assert "libc.so.6" in names
         assert not {name for name in names if name.startswith(("libtorch", "libc10", "libpython"))}
+
+
+def test_both_flavours_are_timed_in_one_run(sapwood_here: Sapwood) -> None:
+    fused, other, gemma = (
+        program_bundle("llama3"),
+        program_bundle("llama3", "xnnpack"),
+        program_bundle("gemma3"),
+    )
+    sapwood_here("--version")  # what making them printed is not the command's
+    arguments = ["bench", "kernels", fused, "--repeats", "1", "--threads", "1", "--json"]
+    both = ("--hosts", "native,executorch", "--other-flavour")
+    measured = json.loads(sapwood_here(*arguments, *both, other).stdout)["results"]
+    models = {result["what"] for result in measured if result["what"].startswith("model")}
+    assert models == {"model", "model on executorch fused", "model on executorch xnnpack"}
+    compared = [result for result in measured if result["of_native"] is not None]
+    assert {result["rows"] for result in compared} >= {1, 8, 16}
+    assert all("executorch" in result["what"] for result in compared)
+
+    refused(sapwood_here(*arguments, *both, fused), "holds the flavour of")
+    refused(sapwood_here(*arguments, *both, gemma), "is not of the model of")
+    refused(sapwood_here(*arguments, "--other-flavour", other), "add it to --hosts")
 
 
 def run_in_executorchs_own_runtime(program: bytes, *inputs: torch.Tensor) -> list[torch.Tensor]:

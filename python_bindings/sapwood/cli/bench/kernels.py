@@ -65,6 +65,14 @@ def kernels(
             show_default=False,
         ),
     ] = "",
+    other_flavour: Annotated[
+        Path | None,
+        typer.Option(
+            help="A bundle of the same model whose ExecuTorch program is of the other flavour: "
+            "with executorch among the hosts, both are measured.",
+            show_default=False,
+        ),
+    ] = None,
     plot: Annotated[
         Path | None,
         typer.Option(help="Also draw cost against rows, with the machine's limit, to this PNG."),
@@ -83,7 +91,9 @@ def kernels(
     if shape and (bundle is not None or hosts != "native"):
         raise SapwoodError("--shape measures random weights on the native host, not a bundle")
     names = choices("--hosts", hosts, HOSTS)
-    report = measure(bundle, shape, host_options, repeats, names)
+    if other_flavour is not None and "executorch" not in names:
+        raise SapwoodError("--other-flavour is for the host executorch: add it to --hosts")
+    report = measure(bundle, shape, host_options, repeats, names, other_flavour)
     if plot is not None:
         from sapwood.cli.bench import kernel_plot
 
@@ -95,11 +105,15 @@ def kernels(
 
 
 def measure(
-    bundle: str | None, shape: str, options: HostOptions, repeats: int, hosts: list[str]
+    bundle: str | None,
+    shape: str,
+    options: HostOptions,
+    repeats: int,
+    hosts: list[str],
+    other_flavour: Path | None = None,
 ) -> dict[str, Any]:
     """The object that ``--json`` prints."""
     from sapwood import _runtime
-    from sapwood.hosts import open_model_to_time
     from sapwood.paths import resolve_bundle
 
     folder = "" if shape else str(resolve_bundle(bundle))
@@ -112,18 +126,42 @@ def measure(
         max_context=max(*CONTEXTS, PREFILL_TOKENS),
         kv=options["kv"],
     )
-    models = {
-        name: open_model_to_time(
-            cost, Path(folder), host=name, threads=count, max_rows=PREFILL_CHUNK
-        )
-        for name in hosts
-    }
+    models = _open_models(cost, Path(folder), hosts, other_flavour, count)
     rounds: list[Round] = []
     for number in measuring(range(repeats + 1)):
         found = _round(cost, models)
         if number:  # the first one warms up
             rounds.append(found)
     return _report(cost, rounds, count, options["kv"])
+
+
+def _open_models(
+    cost: ModelCost, folder: Path, hosts: list[str], other_flavour: Path | None, threads: int
+) -> dict[str, Model]:
+    """By what the report calls them: ``model``, ``model on onnxruntime``, and so on."""
+    from sapwood.hosts import open_model_to_time
+    from sapwood.manifest import read_manifest
+    from sapwood.paths import resolve_bundle
+
+    places = [(host, folder) for host in hosts]
+    if other_flavour is not None:
+        other = resolve_bundle(other_flavour)
+        targets = [read_manifest(place)["target"] for place in (folder, other)]
+        if targets[0]["spec"] != targets[1]["spec"]:
+            raise SapwoodError(f"--other-flavour: {other} is not of the model of {folder}")
+        places.append(("executorch", other))
+    models: dict[str, Model] = {}
+    for host, place in places:
+        name = "model" if host == "native" else f"model on {host}"
+        if host == "executorch":
+            target = read_manifest(place)["target"]
+            name += f" {target.get('executorch', {}).get('flavour', '')}".rstrip()
+        if name in models:
+            raise SapwoodError(f"--other-flavour: {place} holds the flavour of {folder}")
+        models[name] = open_model_to_time(
+            cost, place, host=host, threads=threads, max_rows=PREFILL_CHUNK
+        )
+    return models
 
 
 def _round(cost: ModelCost, models: dict[str, Model]) -> Round:
@@ -133,15 +171,11 @@ def _round(cost: ModelCost, models: dict[str, Model]) -> Round:
         for context in CONTEXTS:
             found["attention", rows, context] = cost.attention(rows, context)
             for name, model in models.items():
-                found[_model_name(name), rows, context] = cost.model(model, rows, context)
+                found[name, rows, context] = cost.model(model, rows, context)
     for name, model in models.items():
-        what = _model_name(name).replace("model", "prefill")
+        what = name.replace("model", "prefill")
         found[what, PREFILL_TOKENS, 0] = cost.prefill(model, PREFILL_TOKENS)
     return Round(found, cost.read_bandwidth(), cost.int8_peak(), cost.barrier_seconds())
-
-
-def _model_name(host: str) -> str:
-    return "model" if host == "native" else f"model on {host}"
 
 
 def _report(cost: ModelCost, rounds: list[Round], threads: int, kv: str) -> dict[str, Any]:
@@ -150,6 +184,7 @@ def _report(cost: ModelCost, rounds: list[Round], threads: int, kv: str) -> dict
     results = []
     for what, rows, context in sorted(rounds[0].milliseconds):
         key, one = (what, rows, context), (what, 1, context)
+        native = (what.split(" on ")[0], rows, context)
         milliseconds = median(each.milliseconds[key] for each in rounds)
         # Ratios within a round, so that what slows a whole round down cancels.
         reads_weights = what != "attention"
@@ -162,6 +197,12 @@ def _report(cost: ModelCost, rounds: list[Round], threads: int, kv: str) -> dict
                 "ms": milliseconds,
                 "ratio": median(each.milliseconds[key] / each.milliseconds[one] for each in rounds)
                 if one in rounds[0].milliseconds
+                else None,
+                # Of the same rows on the native host.
+                "of_native": median(
+                    each.milliseconds[key] / each.milliseconds[native] for each in rounds
+                )
+                if native != key and native in rounds[0].milliseconds
                 else None,
                 "share_of_limit": median(
                     each.limit(cost, rows) / each.milliseconds[key] for each in rounds
@@ -193,7 +234,16 @@ def _print(report: dict[str, Any]) -> None:
         raise SapwoodError("bench kernels: nothing was measured")
     console = output_console()
     table = Table(
-        "what", "rows", "context", "ms", "of one row", "GB/s", "GMAC/s", "of the limit", box=None
+        "what",
+        "rows",
+        "context",
+        "ms",
+        "of one row",
+        "of native",
+        "GB/s",
+        "GMAC/s",
+        "of the limit",
+        box=None,
     )
     for result in report["results"]:
         table.add_row(
@@ -202,6 +252,7 @@ def _print(report: dict[str, Any]) -> None:
             str(result["context"] or "-"),
             f"{result['ms']:.2f}",
             _cell(result["ratio"], "{:.2f}x"),
+            _cell(result["of_native"], "{:.2f}x"),
             _cell(result["gigabytes_per_second"], "{:.1f}"),
             _cell(result["gigamultiplies_per_second"], "{:.0f}"),
             _cell(result["share_of_limit"], "{:.0%}"),

@@ -8,15 +8,15 @@ import android.view.WindowManager;
 import android.widget.Button;
 import android.widget.ProgressBar;
 import android.widget.TextView;
+import com.endpoint.sapwood.engine.DeviceMonitor;
 import com.endpoint.sapwood.engine.Engine;
 import com.endpoint.sapwood.engine.EngineException;
-import com.endpoint.sapwood.engine.ThermalMonitor;
 
 /** How fast each mode is on this device, and that all say the same. Runs while it is on screen. */
 public final class BenchmarkActivity extends Activity implements Benchmark.Observer {
   private Benchmark benchmark;
   private boolean running;
-  private ThermalMonitor thermal;
+  private DeviceMonitor device;
   private String heatAtStart = "";
   private TextView status;
   private Button start;
@@ -24,7 +24,7 @@ public final class BenchmarkActivity extends Activity implements Benchmark.Obser
   @Override
   protected void onCreate(Bundle saved) {
     super.onCreate(saved);
-    thermal = new ThermalMonitor(this);
+    device = new DeviceMonitor(this);
     setContentView(R.layout.activity_benchmark);
     Screen.fit(this);
     Screen.addBackToolbar(this);
@@ -78,7 +78,7 @@ public final class BenchmarkActivity extends Activity implements Benchmark.Obser
   }
 
   private String heat() {
-    Double celsius = thermal.read().celsius;
+    Double celsius = device.read().celsius;
     return celsius == null
         ? getString(R.string.benchmark_no_temperature)
         : getString(R.string.benchmark_celsius, celsius);

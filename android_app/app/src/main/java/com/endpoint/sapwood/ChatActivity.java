@@ -19,21 +19,22 @@ import android.widget.ListView;
 import android.widget.TextView;
 import android.widget.Toast;
 import android.widget.Toolbar;
+import com.endpoint.sapwood.engine.DeviceMonitor;
+import com.endpoint.sapwood.engine.DeviceReadings;
 import com.endpoint.sapwood.engine.Engine;
 import com.endpoint.sapwood.engine.ModelInfo;
-import com.endpoint.sapwood.engine.ThermalMonitor;
 
 /** The conversation. */
 public final class ChatActivity extends Activity
     implements ChatSession.Observer, Models.Observer {
   private static final int FRAME_MILLISECONDS = 40; // the text is laid out anew at most so often
-  private static final int THERMAL_MILLISECONDS = 5000;
+  private static final int SENSOR_MILLISECONDS = 1000; // as often as the governor wants
 
   private final Handler handler = new Handler(Looper.getMainLooper());
   private ChatSession session;
   private Models models;
   private Settings settings;
-  private ThermalMonitor thermal;
+  private DeviceMonitor device;
 
   private Toolbar toolbar;
   private ListView list;
@@ -41,6 +42,7 @@ public final class ChatActivity extends Activity
   private EditText input;
   private ImageButton send;
   private MetricsPanel panel;
+  private TraceButton trace;
   private boolean textIsStale;
   private boolean wasAnswering;
 
@@ -53,14 +55,14 @@ public final class ChatActivity extends Activity
         }
       };
 
-  private final Runnable lookAtHeat =
+  private final Runnable lookAtSensors =
       new Runnable() {
         @Override
         public void run() {
-          ThermalMonitor.Reading reading = thermal.read();
-          session.setTemperature(reading.celsius);
-          panel.showHeat(reading);
-          handler.postDelayed(this, THERMAL_MILLISECONDS);
+          DeviceReadings readings = device.read();
+          session.observe(readings);
+          panel.showHeat(readings);
+          handler.postDelayed(this, SENSOR_MILLISECONDS);
         }
       };
 
@@ -71,7 +73,7 @@ public final class ChatActivity extends Activity
     session = application.session();
     models = application.models();
     settings = application.settings();
-    thermal = new ThermalMonitor(this);
+    device = new DeviceMonitor(this);
 
     setContentView(R.layout.activity_chat);
     Screen.fit(this);
@@ -83,6 +85,8 @@ public final class ChatActivity extends Activity
     adapter = new MessageAdapter(this, session);
     list.setAdapter(adapter);
     addMenu();
+    trace =
+        new TraceButton(this, toolbar.getMenu().findItem(R.id.menu_trace), application.trace());
     addSuggestions();
     listen();
     wasAnswering = session.isAnswering();
@@ -98,17 +102,27 @@ public final class ChatActivity extends Activity
     panel.setTreeShown(settings.showsTree());
     onSessionChanged();
     onMetricsChanged();
-    lookAtHeat.run();
+    trace.start();
+    lookAtSensors.run();
   }
 
   @Override
   protected void onStop() {
-    handler.removeCallbacks(lookAtHeat);
+    handler.removeCallbacks(lookAtSensors);
     handler.removeCallbacks(showText);
     textIsStale = false;
     session.forget(this);
     models.forget(this);
+    trace.stop();
     super.onStop();
+  }
+
+  @Override
+  protected void onActivityResult(int request, int result, Intent data) {
+    super.onActivityResult(request, result, data);
+    if (request == TraceButton.PICK_PLACE) {
+      trace.onResult(result, data);
+    }
   }
 
   // ---- what a person does ----
@@ -130,6 +144,8 @@ public final class ChatActivity extends Activity
     } else if (item == R.id.menu_tree) {
       settings.setShowsTree(!settings.showsTree());
       panel.setTreeShown(settings.showsTree());
+    } else if (item == R.id.menu_trace) {
+      trace.press();
     } else if (item == R.id.menu_models) {
       startActivity(new Intent(this, BundlesActivity.class));
     } else if (item == R.id.menu_settings) {

@@ -4,6 +4,7 @@ import android.content.Context;
 import android.os.Handler;
 import android.os.Looper;
 import com.endpoint.sapwood.bundle.BundleStore;
+import com.endpoint.sapwood.engine.DeviceReadings;
 import com.endpoint.sapwood.engine.Engine;
 import com.endpoint.sapwood.engine.EngineException;
 import com.endpoint.sapwood.engine.GenerateOptions;
@@ -166,9 +167,14 @@ public final class ChatSession implements Engine.Listener, Models.Observer {
     return state == Engine.State.READY && answering == null ? engine : null;
   }
 
-  public void setTemperature(Double celsius) {
+  /** null before a model is there. */
+  Engine engine() {
+    return engine;
+  }
+
+  public void observe(DeviceReadings readings) {
     if (engine != null) {
-      engine.setTemperature(celsius);
+      engine.observe(readings);
     }
   }
 

@@ -3,8 +3,8 @@ package com.endpoint.sapwood;
 import android.app.Activity;
 import android.content.res.Resources;
 import android.view.View;
+import com.endpoint.sapwood.engine.DeviceReadings;
 import com.endpoint.sapwood.engine.Stats;
-import com.endpoint.sapwood.engine.ThermalMonitor;
 import com.endpoint.sapwood.engine.TreeSnapshot;
 
 /** The strip of numbers and the tree over it. */
@@ -45,17 +45,17 @@ final class MetricsPanel {
     set(size, R.string.one_decimal, R.string.tree_size_said, stats.meanDraftSlots);
   }
 
-  void showHeat(ThermalMonitor.Reading reading) {
-    if (reading.celsius == null) {
+  void showHeat(DeviceReadings readings) {
+    if (readings.celsius == null) {
       strip.clear(heat);
       return;
     }
     String said =
         resources.getString(
             R.string.temperature_said,
-            resources.getString(R.string.one_decimal, reading.celsius),
-            Words.heat(resources, reading.status));
-    strip.set(heat, resources.getString(R.string.degrees, reading.celsius), said);
+            resources.getString(R.string.one_decimal, readings.celsius),
+            Words.heat(resources, readings.thermalStatus));
+    strip.set(heat, resources.getString(R.string.degrees, readings.celsius), said);
   }
 
   private void set(int place, int format, int sentence, double number) {

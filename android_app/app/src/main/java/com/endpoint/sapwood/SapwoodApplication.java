@@ -3,11 +3,12 @@ package com.endpoint.sapwood;
 import android.app.Application;
 import android.content.Context;
 
-/** Holds what outlives an activity: the conversation and an import that is running. */
+/** Holds what outlives an activity: the conversation, an import and a recording. */
 public final class SapwoodApplication extends Application {
   private Settings settings;
   private Models models;
   private ChatSession session;
+  private TraceRecorder trace;
 
   public static SapwoodApplication of(Context context) {
     return (SapwoodApplication) context.getApplicationContext();
@@ -32,5 +33,12 @@ public final class SapwoodApplication extends Application {
       session = new ChatSession(this, settings(), models());
     }
     return session;
+  }
+
+  public TraceRecorder trace() {
+    if (trace == null) {
+      trace = new TraceRecorder(this, session());
+    }
+    return trace;
   }
 }

@@ -77,10 +77,10 @@ final class Words {
     }
   }
 
-  /** A state of PowerManager.THERMAL_STATUS_*. */
-  static String heat(Resources resources, int status) {
+  /** A state of PowerManager.THERMAL_STATUS_*; null: not known. */
+  static String heat(Resources resources, Integer status) {
     int[] words = {R.string.heat_none, R.string.heat_light, R.string.heat_moderate};
-    boolean known = status >= 0 && status < words.length;
-    return resources.getString(known ? words[status] : R.string.heat_severe);
+    int place = status == null ? 0 : status;
+    return resources.getString(place < words.length ? words[place] : R.string.heat_severe);
   }
 }

@@ -1,5 +1,6 @@
 package com.endpoint.sapwood.engine;
 
+import java.io.File;
 import java.util.List;
 
 /**
@@ -64,6 +65,18 @@ public interface Engine extends AutoCloseable {
     void onFailed(EngineException reason);
   }
 
+  /** Hears what becomes of a recording: exactly one of these, once. */
+  interface RecordingListener {
+    /**
+     * @param events how many the file holds
+     * @param lost how many more there were, for which there was no room
+     */
+    void onSaved(File file, int events, long lost);
+
+    /** There is no file, and nothing is being recorded any more. */
+    void onFailed(EngineException reason);
+  }
+
   /** An answer that is being given. */
   interface Answer {
     /** Ends it. Nothing happens if it has ended. */
@@ -88,8 +101,18 @@ public interface Engine extends AutoCloseable {
    */
   Answer generate(List<Message> conversation, GenerateOptions options, AnswerListener listener);
 
-  /** Tells the engine how warm the device is, in degrees Celsius; null: not known. */
-  void setTemperature(Double celsius);
+  /** Tells the engine what the device says of itself: it guesses less on one that is hot. */
+  void observe(DeviceReadings readings);
+
+  /**
+   * Records from here on what the engine does and when, never what is said; the latest events are
+   * kept. It goes on in a bundle that is loaded meanwhile and in an engine that replaces one that
+   * died, without what was recorded before that.
+   */
+  void startRecording(RecordingListener listener);
+
+  /** Ends the recording and writes it into a file that ui.perfetto.dev opens. */
+  void saveRecording(File file);
 
   /** Ends the engine. An answer that is being given ends with CANCELLED. */
   @Override

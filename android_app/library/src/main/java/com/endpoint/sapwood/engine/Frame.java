@@ -19,6 +19,7 @@ final class Frame {
   static final int PING = 5;
   static final int THERMAL = 6;
   static final int SHUTDOWN = 7;
+  static final int TRACE = 8;
 
   // From the engine.
   static final int HELLO_BACK = 129;
@@ -30,6 +31,7 @@ final class Frame {
   static final int PONG = 135;
   static final int ERROR = 136;
   static final int READING = 137;
+  static final int TRACED = 138;
 
   static final int HEADER_BYTES = 5;
   static final int MOST_BYTES_FROM_ENGINE = 1 << 20;

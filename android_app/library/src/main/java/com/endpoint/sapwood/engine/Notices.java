@@ -1,5 +1,6 @@
 package com.endpoint.sapwood.engine;
 
+import java.io.File;
 import java.util.concurrent.Executor;
 
 /** Tells listeners what happened, on their executor, in order. */
@@ -81,6 +82,27 @@ final class Notices {
           @Override
           public void run() {
             request.listener.onFailed(reason);
+          }
+        });
+  }
+
+  void saved(
+      final Engine.RecordingListener heard, final File file, final int events, final long lost) {
+    callbacks.execute(
+        new Runnable() {
+          @Override
+          public void run() {
+            heard.onSaved(file, events, lost);
+          }
+        });
+  }
+
+  void notSaved(final Engine.RecordingListener heard, final EngineException reason) {
+    callbacks.execute(
+        new Runnable() {
+          @Override
+          public void run() {
+            heard.onFailed(reason);
           }
         });
   }

@@ -273,12 +273,90 @@ public class FramedEngineTest {
   }
 
   @Test
-  public void theTemperatureIsToldToEveryNewEngine() throws Exception {
-    engine.setTemperature(41.5);
+  public void whatTheDeviceSaysIsToldToEveryNewEngine() throws Exception {
+    engine.observe(new DeviceReadings(41.5, 2, -0.9, 3.8, null));
     starter.loads = false;
     engine.load(new ModelOptions(new File("bundle")));
+    for (int i = 0; i < 2; i++) {
+      fake = starter.next();
+      JSONObject told = fake.take(Frame.THERMAL);
+      assertEquals(41.5, told.getDouble("celsius"), 0);
+      assertEquals(2, told.getInt("thermal_status"));
+      assertEquals(-0.9, told.getDouble("battery_amperes"), 0);
+      assertEquals(3.8, told.getDouble("battery_volts"), 0);
+      assertTrue(told.isNull("memory_used"));
+      fake.die();
+    }
+  }
+
+  @Test
+  public void aRecordingIsSavedAndTheNextOneBegins() throws Exception {
+    becomeReady();
+    for (int i = 0; i < 2; i++) {
+      engine.startRecording(log);
+      JSONObject request = fake.take(Frame.TRACE);
+      assertTrue(request.getInt("events") > 0);
+      fake.send(Frame.TRACED, "id", request.getLong("id"), "events", 0, "lost", 0);
+      engine.saveRecording(new File("folder/some"));
+      request = fake.take(Frame.TRACE);
+      assertEquals("folder/some", request.getString("file"));
+      fake.send(Frame.TRACED, "id", request.getLong("id"), "events", 7, "lost", 2);
+      log.expect("saved some 7 2");
+    }
+    engine.saveRecording(new File("folder/other")); // nothing is being recorded
+    log.expectNothing();
+  }
+
+  @Test
+  public void aRecordingThatCannotBeWrittenSaysWhy() throws Exception {
+    becomeReady();
+    engine.startRecording(log);
+    fake.take(Frame.TRACE);
+    engine.saveRecording(new File("some"));
+    long id = fake.take(Frame.TRACE).getLong("id");
+    fake.send(Frame.ERROR, "id", id, "code", "invalid_argument", "message", "the disk is full");
+    log.expect("failed INVALID_ARGUMENT");
+    ask(); // nothing else is the matter
+  }
+
+  @Test
+  public void aRecordingGoesOnInTheEngineThatReplacesALostOne() throws Exception {
+    engine.startRecording(log); // and waits for a bundle
+    becomeReady();
+    fake.take(Frame.TRACE);
+    fake.die();
+    log.expect("RESTARTING CRASHED", "READY");
     fake = starter.next();
-    assertEquals(41.5, fake.take(Frame.THERMAL).getDouble("celsius"), 0);
+    fake.take(Frame.TRACE);
+    engine.saveRecording(new File("some"));
+    fake.take(Frame.TRACE);
+    fake.die(); // in the middle of it
+    log.expect("failed CRASHED", "RESTARTING CRASHED", "READY");
+    assertEquals(3, starter.starts.get());
+    starter.next();
+    engine.startRecording(log); // nothing is left of the former one
+    log.expectNothing();
+  }
+
+  @Test
+  public void anEngineThatHangsWhileItWritesARecordingIsReplaced() throws Exception {
+    becomeReady();
+    starter.pongs = false;
+    engine.startRecording(log);
+    engine.saveRecording(new File("some"));
+    log.expect("failed HUNG", "RESTARTING HUNG");
+  }
+
+  @Test
+  public void closingEndsARecordingToo() throws Exception {
+    becomeReady();
+    engine.startRecording(log);
+    engine.close();
+    log.expect("failed CANCELLED");
+    engine.observe(new DeviceReadings(20.0, 0, null, null, null)); // to nobody
+    engine.startRecording(log);
+    engine.saveRecording(new File("some"));
+    log.expect("failed NOT_LOADED");
   }
 
   @Test

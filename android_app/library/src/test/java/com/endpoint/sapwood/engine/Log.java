@@ -2,12 +2,13 @@ package com.endpoint.sapwood.engine;
 
 import static org.junit.Assert.assertEquals;
 
+import java.io.File;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
 /** Everything that an engine tells its listeners, in order, a line each. */
-final class Log implements Engine.Listener, Engine.AnswerListener {
+final class Log implements Engine.Listener, Engine.AnswerListener, Engine.RecordingListener {
   private final BlockingQueue<String> lines = new LinkedBlockingQueue<>();
 
   /** The next things that happen are these. */
@@ -63,6 +64,11 @@ final class Log implements Engine.Listener, Engine.AnswerListener {
   @Override
   public void onDone(Engine.StopReason reason, Stats stats) {
     lines.add("done " + reason);
+  }
+
+  @Override
+  public void onSaved(File file, int events, long lost) {
+    lines.add("saved " + file.getName() + " " + events + " " + lost);
   }
 
   @Override

@@ -7,6 +7,8 @@ import static org.junit.Assert.assertTrue;
 
 import com.endpoint.sapwood.engine.GenerateOptions.Mode;
 import java.io.File;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
@@ -170,6 +172,35 @@ public class RealEngineTest {
     int length = heard.text.length();
     assertEquals("LENGTH", ask(Mode.DYNAMIC, 4).waitForEnd());
     assertEquals("nothing comes after the end", length, heard.text.length());
+  }
+
+  @Test
+  public void whatItDoesIsRecordedAndNotWhatItSays() throws Exception {
+    Log log = new Log();
+    File file = File.createTempFile("trace", null);
+    engine.startRecording(log);
+    assertEquals("LENGTH", ask(Mode.DYNAMIC, 24).waitForEnd());
+    engine.saveRecording(file);
+    String saved = log.next();
+    assertTrue(saved, saved.matches("saved trace.*\\d\\d 0")); // dozens, and none lost
+    byte[] bytes = Files.readAllBytes(file.toPath());
+    String held = new String(bytes, StandardCharsets.ISO_8859_1);
+    assertTrue(held.contains("Target_Verify"));
+    assertFalse(held.contains("leaves"));
+    assertTrue(file.delete());
+  }
+
+  @Test
+  public void aDeviceThatIsHotGuessesNothingAndSaysTheSame() throws Exception {
+    Heard cool = ask(Mode.FIXED, 24);
+    assertEquals("LENGTH", cool.waitForEnd());
+    assertEquals("cool", cool.stats.heat);
+    engine.observe(new DeviceReadings(30.0, 4, null, null, null)); // THERMAL_STATUS_CRITICAL
+    Heard hot = ask(Mode.FIXED, 24);
+    assertEquals("LENGTH", hot.waitForEnd());
+    assertEquals("critical", hot.stats.heat);
+    assertEquals(0, hot.stats.draftedTokens);
+    assertEquals(cool.text.toString(), hot.text.toString());
   }
 
   @Test

@@ -1039,6 +1039,27 @@ class Session:
     def last_tree(self) -> DraftTree:
         """A copy of the latest step's draft."""
 
+SCENARIO_WORDS: int = 2048
+
+SCENARIO_FEATURES: int = 2120
+
+def scenario_names() -> list[str]: ...
+
+def scenario_features(prompt: str) -> list[int]:
+    """
+    Which features a prompt has, ascending: below SCENARIO_WORDS words and pairs of words, from there on its shape, below SCENARIO_FEATURES.
+    """
+
+def guess_scenario(prompt: str) -> tuple[str | None, list[float]]:
+    """
+    The likeliest scenario by name, None if that is not likely enough to act upon, and the probability of each.
+    """
+
+def scenario_template(name: str) -> tuple[int, int, float]:
+    """
+    What speculation begins with: length of chains, nodes of fixed trees, beta.
+    """
+
 class DraftComparison:
     """A trained draft's law of one token against its target's."""
 

@@ -22,6 +22,7 @@ SHIPPED = Path(__file__).parent / "drafts"
 
 _TAKES_BUNDLE = ("model", "cascade")
 _TAKES_TRAINED = ("head", "parallel-heads", "cascade")
+TAKES_DRAFT = (*_TAKES_TRAINED, "model")  # what the option ``draft`` names
 
 
 @dataclass(frozen=True)

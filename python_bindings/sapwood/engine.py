@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING
 from sapwood import _runtime
 from sapwood.chat_template import Message
 from sapwood.cost_cache import CostKey, load_costs
-from sapwood.drafting import open_drafting
+from sapwood.drafting import TAKES_DRAFT, Drafting, open_drafting
 from sapwood.errors import SapwoodError
 from sapwood.generation import Generation
 from sapwood.hosts import open_model
 from sapwood.manifest import read_manifest, tokenizer_sha256
 from sapwood.options import AnswerOptions, EngineOptions, completed, default_threads, showing
 from sapwood.paths import resolve_bundle
+from sapwood.profile import asked_text, beginning_with, scenario_of
 from sapwood.stats import Stats
 from sapwood.survey_cache import BEGINNERS, load_survey
 from sapwood.tokenizer import Tokenizer
@@ -72,15 +73,7 @@ class Engine:
         self.measured_costs = load_costs(
             CostKey.of(self.manifest, host=self.host, threads=self.threads, kv=self.options["kv"])
         )
-        self.drafting = open_drafting(
-            self.options["drafter"],
-            self.options["draft"],
-            target=self.model,
-            target_folder=self.bundle,
-            manifest=self.manifest,
-            threads=self.options["draft_threads"] or self.threads,
-            own_threads=self.options["draft_threads"] > 0,
-        )
+        self.drafting = self._open_drafting(self.options["drafter"], self.options["draft"])
         self.options["drafter"], self.options["draft"] = self.drafting.drafter, self.drafting.folder
         ngram = self.options["ngram"]
         self.surveyed = False  # drafters begin with what `sapwood tune` heard from the target
@@ -121,9 +114,10 @@ class Engine:
         ids = self.encode(prompt, system=system, raw=raw)
         answer = completed(AnswerOptions, options)
         answer["mode"] = answer["mode"] or self.mode
+        scenario = scenario_of(answer, asked_text(prompt, system))
         if self._latest is not None:
             self._latest.close()
-        self._latest = Generation(self, ids, answer)
+        self._latest = Generation(self, ids, beginning_with(answer, scenario), scenario)
         return self._latest
 
     def forget(self) -> None:
@@ -137,16 +131,25 @@ class Engine:
         """A conversation: remembers its turns, and computes only what is new in each."""
         return Chat(self, system=system)
 
-    def new_session(self) -> _runtime.Session:
-        """Another session over the same model, with a cache and a drafter of its own."""
+    def new_session(self, drafter: str | None = None) -> _runtime.Session:
+        """Another session over the same model, with a cache and a drafter of its own: the engine's,
+        or another one by name, with what the engine has that it takes."""
+        drafting, ngram = self.drafting, self._ngram
+        if drafter not in (None, drafting.drafter):
+            draft = self.options["draft"] if drafter in TAKES_DRAFT else None
+            drafting = self._open_drafting(drafter, draft)
+            if drafter not in BEGINNERS:
+                ngram = None
+            elif ngram is None:
+                ngram = load_survey(self.manifest)
         session = _runtime.Session.create(
             self.model,
             context_length=self.context_length,
-            drafter=self.drafting.drafter,
+            drafter=drafting.drafter,
             measured_costs=self.measured_costs,
-            ngram=self._ngram,
-            draft_model=self.drafting.model,
-            trained_draft=self.drafting.trained,
+            ngram=ngram,
+            draft_model=drafting.model,
+            trained_draft=drafting.trained,
             kv=self.options["kv"],
             share_prefixes=not self.options["forget_texts"],
             kv_slots=self.options["kv_slots"] or 0,
@@ -162,6 +165,17 @@ class Engine:
         self._ring = _runtime.TraceRing(capacity)
         self.session.record_into(self._ring)
         return self._ring
+
+    def _open_drafting(self, drafter: str | None, draft: str | os.PathLike[str] | None) -> Drafting:
+        return open_drafting(
+            drafter,
+            draft,
+            target=self.model,
+            target_folder=self.bundle,
+            manifest=self.manifest,
+            threads=self.options["draft_threads"] or self.threads,
+            own_threads=self.options["draft_threads"] > 0,
+        )
 
     def _read_ngram(self, path: str | os.PathLike[str]) -> _runtime.NgramTable:
         return _runtime.NgramTable.read(

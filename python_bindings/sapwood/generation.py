@@ -37,9 +37,11 @@ class Generation(Iterator[str]):
         engine: Engine,
         prompt_ids: list[int],
         options: AnswerOptions,
+        scenario: str | None = None,
     ) -> None:
         stops = checked_stops(options["stop"])
         self.prompt_ids = prompt_ids
+        self.scenario = scenario
         self.token_ids: list[int] = []
         self.text = ""
         self.stop_string: str | None = None

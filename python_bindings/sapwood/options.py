@@ -24,6 +24,9 @@ VERIFIERS = ("target_draw", "rejection", "block", "traversal")
 LENGTH_RULES = ("window", "entropy")
 LOOKUP_DRAFTERS = ("mix", "ngram", "successor")
 DOUBLE_BUFFERS = ("measured", "on", "off")
+# As the runtime calls them: sapwood._runtime.scenario_names().
+SCENARIOS = ("structure", "reasoning", "creativity", "knowledge")
+PROFILES = ("off", "auto", *SCENARIOS)
 DRAFTERS = (*LOOKUP_DRAFTERS, "none", "model", "early-exit", "head", "parallel-heads", "cascade")
 
 
@@ -212,6 +215,16 @@ class AnswerOptions(TypedDict, total=False):
     ]
     fixed_nodes: Annotated[
         int, Option(15, "Nodes of the tree of the mode fixed.", minimum=1, maximum=255)
+    ]
+    profile: Annotated[
+        str,
+        Option(
+            "off",
+            "Take the length of chains, the nodes of fixed trees and beta from a table by what the "
+            "prompt asks for: auto (a classifier reads it), structure, reasoning, creativity or "
+            "knowledge. Same tokens.",
+            choices=PROFILES,
+        ),
     ]
     adapt: Annotated[
         bool,

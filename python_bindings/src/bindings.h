@@ -89,6 +89,7 @@ void bind_enumerate(nb::module_& module);
 void bind_draft(nb::module_& module);
 void bind_model(nb::module_& module);
 void bind_engine(nb::module_& module);
+void bind_scenario(nb::module_& module);
 void bind_measure(nb::module_& module);
 void bind_memory_cost(nb::module_& module);
 void bind_trace(nb::module_& module);

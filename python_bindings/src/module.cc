@@ -36,6 +36,7 @@ NB_MODULE(_runtime, module) {
   sapwood::python::bind_draft(module);
   sapwood::python::bind_trace(module);
   sapwood::python::bind_engine(module);
+  sapwood::python::bind_scenario(module);
   sapwood::python::bind_measure(module);
   sapwood::python::bind_memory_cost(module);
   sapwood::python::bind_text(module);

@@ -71,6 +71,7 @@ def describe(generation: Generation) -> dict[str, Any]:
         "prompt_token_ids": generation.prompt_ids,
         "stop_reason": generation.stop_reason,
         "stop_string": generation.stop_string,
+        "scenario": generation.scenario,
         "stats": generation.stats.as_dict(),
     }
 

@@ -167,7 +167,7 @@ def summarise(samples: Sequence[Sample], prompts: Sequence[str], threads: int) -
         result["speedup"] = result["tokens_per_second"] / plain if plain else None
     return {
         "threads": threads,
-        "prompts": list(prompts),
+        "prompts": len(prompts),
         "equal_tokens": all(len(kinds) == 1 for kinds in answers.values()),
         "results": results,
     }
@@ -203,6 +203,6 @@ def _print(report: dict[str, Any]) -> None:
     unequal = "TOKENS DIFFER" if report["ids_must_agree"] else "tokens differ, their law does not"
     equal = "all modes and hosts gave the same tokens" if report["equal_tokens"] else unequal
     console.print(
-        f"{len(report['prompts'])} prompts, medians, {report['threads']} threads; {equal}",
+        f"{report['prompts']} prompts, medians, {report['threads']} threads; {equal}",
         style="dim",
     )

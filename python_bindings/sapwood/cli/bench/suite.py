@@ -16,6 +16,7 @@ from sapwood.cli.bench.suite_peers import answer as peer_answer
 from sapwood.cli.bench.suite_peers import check_weights, describe, installed_peers, opened
 from sapwood.cli.bench.suite_questions import Question, read_questions
 from sapwood.cli.bench.suite_record import Record
+from sapwood.cli.bench.suite_sides import Side, sides_of
 from sapwood.cli.bench.suite_table import show
 from sapwood.cli.common import (
     BundleArgument,
@@ -27,8 +28,17 @@ from sapwood.cli.common import (
     print_json,
 )
 from sapwood.cli.option_lists import with_options
+from sapwood.drafting import TAKES_DRAFT
 from sapwood.errors import SapwoodError
-from sapwood.options import MODES, AnswerOptions, EngineOptions, completed, ids_must_agree
+from sapwood.options import (
+    DRAFTERS,
+    MODES,
+    PROFILES,
+    AnswerOptions,
+    EngineOptions,
+    completed,
+    ids_must_agree,
+)
 
 if TYPE_CHECKING:
     from sapwood.engine import Engine
@@ -50,6 +60,20 @@ def suite(
     modes: Annotated[str, typer.Option(help="Modes to compare, separated by commas.")] = ",".join(
         MODES
     ),
+    drafters: Annotated[
+        str | None,
+        typer.Option(
+            help="Drafters to compare, separated by commas: every mode but plain with each.",
+            show_default=False,
+        ),
+    ] = None,
+    profiles: Annotated[
+        str | None,
+        typer.Option(
+            help="Profiles (see --profile) to compare, separated by commas, likewise.",
+            show_default=False,
+        ),
+    ] = None,
     record: Annotated[
         Path | None,
         typer.Option(
@@ -80,6 +104,7 @@ def suite(
 ) -> None:
     """Compare decoding modes by category: speed, accepted tokens, rows and KV slots a step.
 
+    So are drafters and profiles, with --drafters and --profiles.
     Every prompt is answered by all modes in turn before the next one, so that a drifting machine
     hits all alike; which mode goes first rotates. Each mode has a session of its own, whose drafter
     sees the prompts once and keeps what it learns from one to the next, as an engine's does. Only
@@ -89,11 +114,22 @@ def suite(
 
     if html is not None:
         check_page(html)
-    names = choices("--modes", modes, MODES)
+    compared = choices("--drafters", drafters, DRAFTERS) if drafters else []
+    asked = choices("--profiles", profiles, PROFILES) if profiles else []
+    ours = sides_of(
+        choices("--modes", modes, MODES),
+        compared,
+        asked,
+    )
+    names = [side.name for side in ours]
     questions = read_questions(suite_file, per_category)
+    if compared:  # one that runs the draft of --draft, if any does
+        engine_options["drafter"] = next((d for d in compared if d in TAKES_DRAFT), compared[0])
     engine = Engine(bundle, **engine_options)
     answer_options = completed(AnswerOptions, answer_options)
     settings = _settings(engine, suite_file, answer_options)
+    settings["drafter"] = ", ".join(compared) or settings["drafter"]
+    settings["profile"] = ", ".join(asked) or settings["profile"]
     beside: list[Peer] = []
     left_out: dict[str, str] = {}
     if peers is not None:
@@ -103,7 +139,7 @@ def suite(
     kept = Record(record, {**settings, "modes": sides}) if record else None
     threads, context_length = engine.threads, engine.context_length
     with opened(beside, peers or Path(), threads=threads, context_length=context_length) as running:
-        outcomes = _run(engine, questions, names, running, answer_options, kept)
+        outcomes = _run(engine, questions, ours, running, answer_options, kept)
         versions = {name: process.version for name, process in running.items()}
     report = {
         **summarise(outcomes, names),
@@ -167,14 +203,15 @@ def _surroundings(engine: Engine, options: AnswerOptions) -> dict[str, Any]:
 def _run(
     engine: Engine,
     questions: Sequence[Question],
-    modes: Sequence[str],
+    ours: Sequence[Side],
     peers: Mapping[str, PeerProcess],
     options: AnswerOptions,
     record: Record | None,
 ) -> list[Outcome]:
     from sapwood.generation import start_session
 
-    sessions = {mode: engine.new_session() for mode in modes}
+    sessions = {side.name: engine.new_session(side.drafter) for side in ours}
+    by_name = {side.name: side for side in ours}
     eos_token_ids = engine.tokenizer.eos_token_ids
 
     def answer(side: str, prompt: str, options: AnswerOptions) -> Answer:
@@ -182,11 +219,11 @@ def _run(
         if side in peers:
             return peer_answer(peers[side], ids, options["max_new_tokens"], eos_token_ids)
         session = sessions[side]
-        start_session(session, ids, {**options, "mode": side}, eos_token_ids)
+        start_session(session, ids, by_name[side].options(options, prompt), eos_token_ids)
         steps = list(iter(session.step, []))
         return Answer.of(steps, session.stats)
 
-    sides = [*modes, *peers]
+    sides = [*sessions, *peers]
     # The same for every side: caches and clocks of the machine, and the cost of rows.
     for side in sides:
         answer(side, _WARM_UP, {**options, "max_new_tokens": 24})

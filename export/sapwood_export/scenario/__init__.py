@@ -1,0 +1,1 @@
+"""Prompts by scenario, and the classifier of the runtime fitted on them."""

@@ -366,3 +366,22 @@ def test_a_broken_bundle_is_refused_and_leaves_nothing_loaded(
     assert not error["fatal"]
     refusal = engine.answer(2, messages=QUESTION)[1]
     assert refusal["code"] == "not_loaded"
+
+
+def test_a_profile_changes_how_much_is_drafted_and_not_what_is_said(
+    tiny_bundle: Path, engine: EngineProcess
+) -> None:
+    engine.greet_and_load(tiny_bundle, threads=1)
+    asked = [{"role": "user", "content": "a b a b a b a b a b a b"}]
+    options = {"messages": asked, "mode": "chain", "max_new_tokens": 48}
+    said = {
+        name: engine.answer(number, profile=name, **options)
+        for number, name in enumerate(("off", "auto", "structure", "knowledge"), 2)
+    }
+    assert len({text for text, _ in said.values()}) == 1
+    drafted = {name: end["peak_draft_slots"] for name, (_, end) in said.items()}
+    assert (drafted["off"], drafted["structure"], drafted["knowledge"]) == (4, 3, 2)
+    _, refused = engine.answer(9, profile="poetry", **options)
+    assert refused["code"] == "invalid_argument"
+    assert "profile" in refused["message"]
+    assert "poetry" in refused["message"]

@@ -234,7 +234,11 @@ def test_neither_program_leaves_a_core_file(home: Home, tiny_bundle: Path) -> No
         pytest.skip("this machine writes no core files into the working folder")
     script = _CRASH.format(what="os.abort()", where="generation.Generation._current_stats")
     home.run([sys.executable, "-c", script, "generate", *asked(tiny_bundle)])
-    home.run(["sh", "-c", f"{find_engine()} serve & kill -SEGV $!; wait $!"])
+    start = f"ulimit -c $(ulimit -H -c); cd {home.folder}; exec {find_engine()} serve"
+    with engine_process("sh", "-c", start) as engine:
+        engine.ask(client.HELLO, client.HELLO_REPLY, protocol=1)
+        engine.process.send_signal(signal.SIGSEGV)
+        assert engine.process.wait(client.SECONDS) == -signal.SIGSEGV
     assert not [path for path in home.folder.iterdir() if path.name.startswith("core")]
 
 

@@ -258,6 +258,24 @@ def test_the_command_writes_a_trace_without_a_word_of_the_texts(
     assert sorted(tmp_path.iterdir()) == [out]
 
 
+def test_a_stretch_from_the_middle_is_drawn(sapwood_here: Sapwood, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    from sapwood.cli.trace_plot import stretch_of
+
+    image = pytest.importorskip("matplotlib.image")
+    events = trace_of(healthy(20), {"KV slots": [1, 2]})
+    assert {stage.step for stage in stretch_of(events)} == set(range(8, 14))
+    assert {stage.step for stage in stretch_of(trace_of(healthy(3)))} == {1, 2, 3}
+    trace, picture = tmp_path / "a.perfetto-trace", tmp_path / "a.png"
+    trace.write_bytes(perfetto_bytes(events))
+    assert sapwood_here("trace", "explain", trace, "--plot", picture).returncode == 0
+    colours = image.imread(picture)[..., :3].reshape(-1, 3)
+    for shade in ((0.184, 0.435, 0.69), (0.173, 0.541, 0.294)):  # drafting, verifying
+        assert (abs(colours - shade).max(axis=-1) < 0.02).sum() > 500
+    refused(sapwood_here("trace", "explain", trace, "--plot", tmp_path / "a.jpg"), ".png")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.perfetto-trace", "a.png"]
+
+
 def test_bad_input_is_one_line(sapwood: Sapwood, tiny_bundle: Path, tmp_path: Path) -> None:
     refused(sapwood("trace", "run", tiny_bundle, "--prompt", "a"), "no file to write")
     refused(sapwood("trace", "run", tiny_bundle, "-o", tmp_path / "t"), "no prompt")

@@ -13,6 +13,7 @@ from rich.table import Table
 from sapwood import _runtime
 from sapwood.cli.common import BundleArgument, JsonOption, SystemOption, output_console, print_json
 from sapwood.cli.option_lists import with_options
+from sapwood.cli.plot_file import check_plot
 from sapwood.errors import SapwoodError
 from sapwood.options import AnswerOptions, EngineOptions
 
@@ -27,7 +28,7 @@ app = typer.Typer(
 EXAMPLE_RUN = (
     "Example:  sapwood trace run bundles/smollm2 -o out.perfetto-trace --prompt 'Name three trees.'"
 )
-EXAMPLE_EXPLAIN = "Example:  sapwood trace explain out.perfetto-trace"
+EXAMPLE_EXPLAIN = "Example:  sapwood trace explain out.perfetto-trace --plot trace.png"
 
 _CAPACITY = 1 << 18  # events; a step records about ten
 _TEMPERATURE_SECONDS = 0.25
@@ -101,6 +102,12 @@ def run(
 @app.command("explain", epilog=EXAMPLE_EXPLAIN)
 def explain_file(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A trace of `sapwood trace run`.")],
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            help="Also draw it, with a stretch of the trace, as a PNG file.", show_default=False
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Say where a trace's time went, and what to change about the usual bottlenecks."""
@@ -111,10 +118,17 @@ def explain_file(
         data = file.read_bytes()
     except OSError as error:
         raise SapwoodError(f"{file}: cannot be read: {error.strerror}") from error
+    if plot is not None:
+        check_plot(plot)
     try:
-        told = explain(from_perfetto(data))
+        events = from_perfetto(data)
+        told = explain(events)
     except SapwoodError as error:
         raise SapwoodError(f"{file}: {error}") from None
+    if plot is not None:
+        from sapwood.cli import trace_plot
+
+        trace_plot.draw(told, events, plot)
     if as_json:
         print_json(asdict(told))
         return

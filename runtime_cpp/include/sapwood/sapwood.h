@@ -233,6 +233,17 @@ typedef struct sapwood_generate_options {
 } sapwood_generate_options;
 SAPWOOD_API void sapwood_generate_options_init(sapwood_generate_options* options, size_t size);
 
+/* Begins as suits what a prompt asks for: sets chain_length, fixed_nodes and beta of options that
+ * sapwood_generate_options_init has filled. profile: "structure", "reasoning", "creativity" or
+ * "knowledge", or "auto": which of these is told from the prompt's text (prompt_bytes of UTF-8,
+ * what the system says before what the person does, no chat template), in microseconds; "off":
+ * nothing is set. *scenario, which may be NULL: the one it was, "" for "off" or where none is
+ * certain enough. */
+SAPWOOD_API sapwood_code sapwood_generate_options_profile(sapwood_generate_options* options,
+                                                          const char* profile, const char* prompt,
+                                                          size_t prompt_bytes,
+                                                          const char** scenario);
+
 /* Takes a whole prompt, with any beginning-of-sequence token, and fills the cache with it; the
  * prefix it shares with a text that the cache keeps is not computed again. options may be NULL. A
  * refused call leaves the session as it was. */

@@ -58,10 +58,10 @@ Status parse(const std::vector<std::string>& arguments, Command* command) {
     (among(kOfLoad, name) ? command->load : command->generate)[name] = std::move(value);
   }
   constexpr std::string_view kOfGenerate[] = {
-      "prompt",      "mode",     "max_new_tokens", "temperature",
-      "top_k",       "top_p",    "min_p",          "repetition_penalty",
-      "seed",        "verifier", "chain_length",   "fixed_nodes",
-      "length_rule", "beta",     "ignore_eos",     "adapt"};
+      "prompt",       "mode",        "max_new_tokens",     "temperature", "top_k",
+      "top_p",        "min_p",       "repetition_penalty", "seed",        "verifier",
+      "chain_length", "fixed_nodes", "length_rule",        "beta",        "ignore_eos",
+      "adapt",        "profile"};
   for (const auto& [name, value] : command->generate.items()) {
     if (!among(kOfGenerate, name)) {
       return Status(Code::kInvalidArgument, "no such option: --" + name + "; --help lists them");
@@ -80,9 +80,10 @@ Options of generate, as in docs/engine-protocol.md:
   --bundle FOLDER --prompt TEXT [--raw]    (--raw: no chat template)
   --mode plain|chain|fixed|dynamic --max-new-tokens N --temperature T --seed N --threads N
   --top-k N --top-p P --min-p P --repetition-penalty R --verifier V --chain-length N
-  --fixed-nodes N --adapt --length-rule R --beta B --ignore-eos --host H --kv float16|int8
-  --context-length N --max-tree-nodes N --drafter D --draft FOLDER --ngram-table FILE
-  --measured-costs FILE --ids              (--ids: the answer's ids on standard error)
+  --fixed-nodes N --adapt --length-rule R --beta B --profile P --ignore-eos --host H
+  --kv float16|int8 --context-length N --max-tree-nodes N --drafter D --draft FOLDER
+  --ngram-table FILE --measured-costs FILE
+  --ids                                    (the answer's ids on standard error)
 
   sapwood_engine generate --bundle smollm2 --prompt 'What is a tree?' --max-new-tokens 64
 )";

@@ -106,6 +106,33 @@ Status as_argument(const Status& status) {
   return Status(Code::kInvalidArgument, status.message());
 }
 
+// What a classifier of prompts reads: what the system says and the latest turn.
+std::string asked_text(const nlohmann::ordered_json& messages) {
+  std::string text;
+  std::string latest;
+  for (const auto& message : messages) {
+    const auto& content = message.at("content").get_ref<const std::string&>();
+    if (message.at("role") == "system") {
+      text += content + '\n';
+    } else {
+      latest = content;
+    }
+  }
+  return text + latest;
+}
+
+Status read_profile(const JsonObject& request, const nlohmann::ordered_json& document,
+                    AnswerRequest* answer) {
+  std::string profile = "off";
+  SAPWOOD_TRY(read_if(request, "profile", &profile));
+  const std::string text = answer->messages ? asked_text(document.at("messages")) : answer->prompt;
+  if (sapwood_generate_options_profile(&answer->options, profile.c_str(), text.data(), text.size(),
+                                       nullptr) == SAPWOOD_OK) {
+    return Status::okay();
+  }
+  return request.error("profile", sapwood_last_error());
+}
+
 Status read_generate_fields(const JsonObject& request, std::string_view payload,
                             AnswerRequest* answer, int* snapshot_milliseconds) {
   SAPWOOD_TRY(read_options(request, &answer->options));
@@ -121,6 +148,7 @@ Status read_generate_fields(const JsonObject& request, std::string_view payload,
     SAPWOOD_TRY(request.read("prompt", &answer->prompt));
     answer->text_bytes = answer->prompt.size();
   }
+  SAPWOOD_TRY(read_profile(request, document, answer));
   if (request.has("variables")) {
     JsonObject variables;
     SAPWOOD_TRY(request.read("variables", &variables));

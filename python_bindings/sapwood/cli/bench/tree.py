@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from statistics import median
 from typing import Annotated, Any
 
 import typer
@@ -47,7 +49,15 @@ def tree(
     for name in names:
         cost = _runtime.tree_cost(name, vocabulary=vocabulary, nodes=nodes, rounds=rounds)
         results[name] = {part: getattr(cost, part) for part in PARTS}
-    report = {"nodes": nodes, "vocabulary": vocabulary, "microseconds": results}
+    profile = {
+        str(length): _classify_microseconds(length, rounds) for length in (64, 512, 4096, 65536)
+    }
+    report = {
+        "nodes": nodes,
+        "vocabulary": vocabulary,
+        "microseconds": results,
+        "profile_microseconds_by_bytes": profile,
+    }
     if as_json:
         print_json(report)
         return
@@ -57,3 +67,19 @@ def tree(
     console = output_console()
     console.print(table)
     console.print(f"{nodes} nodes, {vocabulary:,} tokens, medians of {rounds}", style="dim")
+    times = ", ".join(f"{each:.1f} ({int(length):,} bytes)" for length, each in profile.items())
+    console.print(f"telling what a prompt asks for, once an answer: {times}", highlight=False)
+
+
+def _classify_microseconds(length: int, rounds: int) -> float:
+    """The median of classifying a prompt of so many bytes."""
+    from sapwood import _runtime
+
+    sentence = "Compute the sum of 12 and 30, then write {a} story about it.\n"
+    prompt = (sentence * (length // len(sentence) + 1))[:length]
+    times = []
+    for _ in range(rounds):
+        begin = time.perf_counter()
+        _runtime.guess_scenario(prompt)
+        times.append(time.perf_counter() - begin)
+    return median(times) * 1e6

@@ -242,14 +242,18 @@ def test_neither_program_leaves_a_core_file(home: Home, tiny_bundle: Path) -> No
     assert not [path for path in home.folder.iterdir() if path.name.startswith("core")]
 
 
-def test_the_engine_process_says_nothing_of_texts_on_standard_error(
-    tiny_bundle: Path, secrets: Secrets
+def test_the_engine_process_says_nothing_of_texts_but_the_answer(
+    tiny_bundle: Path, tmp_path: Path, secrets: Secrets
 ) -> None:
     messages = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": PROMPT}]
     with engine_process(find_engine()) as engine:
         engine.greet_and_load(tiny_bundle, threads=1)
+        engine.ask(client.TRACE, client.TRACED, id=10, events=1 << 12)
         answer, end = engine.answer(2, messages=messages, max_new_tokens=_NEW_TOKENS)
         assert (answer, end["stop_reason"]) == (secrets.texts[-1], "length")
+        trace = tmp_path / "out.perfetto-trace"
+        assert engine.ask(client.TRACE, client.TRACED, id=11, file=str(trace))["events"] > 50
+        secrets.check({"trace": trace.read_bytes()})
         # What came of it beside the text, and every way to be refused.
         answers = [end, engine.answer(3, messages=messages, top_p=7.0)[1]]
         answers.append(engine.answer(4, messages=messages, mode="no such mode")[1])

@@ -273,6 +273,19 @@ def test_a_browser_shows_the_page_on_a_phone_and_a_desktop_in_light_and_dark(
             )
             assert browser.evaluate(letters) >= 9  # CSS pixels: readable
             pictures[name] = image.imread(io.BytesIO(browser.picture()))[..., :3]
+        # Several drafters and profiles in one run: more sides, with longer names.
+        chain = result["modes"].pop("chain")
+        names = [
+            f"{m} {d} auto" for m in ("chain", "dynamic") for d in ("early-exit", "mix", "head")
+        ]
+        result["modes"] |= dict.fromkeys(names, chain)
+        html.write_text(page(result), encoding="utf-8")
+        browser.open(html, width=360, height=800, dark=False)
+        assert browser.evaluate("document.documentElement.scrollWidth") <= 360
+        assert browser.evaluate(f"{clipped}[0]") <= 0, "the table of modes"
+        lines = "[...new Set([...document.querySelectorAll('svg .range')].map(e => "
+        colours = browser.evaluate(lines + "getComputedStyle(e).stroke))].length")
+        assert colours == len(names) + 1, "a colour for every side"
     for name, picture in pictures.items():
         assert picture.shape[1] == (1200 if name == "desk" else 360)
         assert picture.shape[0] > 800

@@ -15,6 +15,7 @@ _MOST_TOKENS = 8  # a step that emitted more is counted with these
 _MOST_DEPTHS = 8
 _NOTE = 68  # units of width for what stands beside a line
 _HEIGHT = 190  # of a plot with axes
+_COLOURS = 8  # of the style sheet, beside plain decoding's
 _LEFT, _RIGHT, _TOP, _BOTTOM = 38, WIDTH - 10, 12, _HEIGHT - 34
 
 
@@ -26,7 +27,7 @@ def sides_of(report: Mapping[str, Any]) -> dict[str, Any]:
 def colours(report: Mapping[str, Any]) -> dict[str, str]:
     """A class of the style sheet for every side; plain decoding's is the same on every page."""
     others = [side for side in sides_of(report) if side != "plain"]
-    return {"plain": "c0"} | {side: f"c{1 + index % 6}" for index, side in enumerate(others)}
+    return {"plain": "c0"} | {side: f"c{1 + index % _COLOURS}" for index, side in enumerate(others)}
 
 
 def by_category(report: Mapping[str, Any]) -> str:

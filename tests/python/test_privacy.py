@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -22,6 +23,7 @@ import pytest
 
 import engine_client as client
 from canary import encodings, everything_under, found_in
+from conftest import REPOSITORY
 from engine_client import engine_process
 from sapwood import Engine
 from test_engine_process import find_engine
@@ -68,11 +70,13 @@ class Home:
             path.mkdir(exist_ok=True)
         return {**os.environ, **{name: str(path) for name, path in paths.items()}}
 
-    def run(self, command: Sequence[str | Path]) -> subprocess.CompletedProcess[bytes]:
+    def run(
+        self, command: Sequence[str | Path], said: str = ""
+    ) -> subprocess.CompletedProcess[bytes]:
         """With core files allowed, as on a machine where someone collects them."""
         return subprocess.run(
             [str(part) for part in command],
-            stdin=subprocess.DEVNULL,
+            input=said.encode(),
             capture_output=True,
             cwd=self.folder,
             env=self.environment,
@@ -81,8 +85,8 @@ class Home:
             preexec_fn=_allow_core_files,
         )
 
-    def sapwood(self, *arguments: str | Path) -> subprocess.CompletedProcess[bytes]:
-        return self.run([sys.executable, "-m", "sapwood", *arguments])
+    def sapwood(self, *arguments: str | Path, said: str = "") -> subprocess.CompletedProcess[bytes]:
+        return self.run([sys.executable, "-m", "sapwood", *arguments], said)
 
     def written(self) -> dict[str, bytes]:
         return everything_under(self.folder)
@@ -131,13 +135,32 @@ def test_an_answer_goes_to_standard_output_and_nowhere_else(
     secrets.check({"standard error": result.stderr, **home.written()})
 
 
+def test_a_conversation_is_kept_nowhere(home: Home, tiny_bundle: Path, secrets: Secrets) -> None:
+    options = ("--system", SYSTEM, "--max-new-tokens", str(_NEW_TOKENS), "--drafter", "mix")
+    result = home.sapwood("chat", tiny_bundle, *options, "--threads", "1", said=f"{PROMPT}\n")
+    assert result.returncode == 0, result.stderr
+    assert secrets.texts[-1].encode() in result.stdout, "it was asked for there"
+    Secrets(WORDS, secrets.ids).check({"standard output": result.stdout})
+    secrets.check({"standard error": result.stderr, **home.written()})
+
+
+def test_a_benchmark_of_a_prompt_does_not_repeat_it(
+    home: Home, tiny_bundle: Path, secrets: Secrets
+) -> None:
+    asked = ("--prompt", PROMPT, "--repeats", "1", "--max-new-tokens", str(_NEW_TOKENS))
+    run = ("bench", "decode", tiny_bundle, *asked, "--modes", "plain,dynamic", "--threads", "1")
+    result = home.sapwood(*run, "--json")
+    assert result.returncode == 0, result.stderr
+    Secrets(WORDS, secrets.ids).check({"output": result.stdout, "error": result.stderr})
+    Secrets(WORDS, secrets.ids).check(home.written())
+
+
 def test_a_trace_and_what_is_said_about_it_hold_no_text(
     home: Home, tiny_bundle: Path, secrets: Secrets
 ) -> None:
     pytest.importorskip("perfetto")
     trace = home.folder / "out.perfetto-trace"
-    said = [home.sapwood("trace", "run", *asked(tiny_bundle), "-o", trace)]
-    said.append(home.sapwood("trace", "run", *asked(tiny_bundle), "-o", trace, "--json"))
+    said = [home.sapwood("trace", "run", *asked(tiny_bundle), "-o", trace, "--json")]
     said.append(home.sapwood("trace", "explain", trace))
     for each in said:
         assert each.returncode == 0, each.stderr
@@ -173,9 +196,7 @@ def test_a_report_holds_no_text_in_any_form(
     [
         ("--prompt", PROMPT, "--max-new-tokens", "none"),
         ("--prompt", PROMPT, "--system", SYSTEM, "--context-length", "5"),
-        ("--prompt", PROMPT, "--top-p", "7"),
         ("--prompt", *PROMPT.split()),  # somebody forgot the quotation marks
-        ("--prompt", PROMPT, "--draft", "no-such-folder"),
     ],
 )
 def test_a_refusal_does_not_repeat_what_was_said(
@@ -218,6 +239,17 @@ def test_a_crash_leaves_a_trace_of_calls_and_nothing_of_the_texts(
     assert result.returncode in (1, -signal.SIGABRT)
     secrets.check({"standard output": result.stdout, "standard error": result.stderr})
     secrets.check(home.written())
+
+
+def test_the_app_and_the_runtime_write_nothing_to_androids_log() -> None:
+    sources = [
+        *(REPOSITORY / "android_app").rglob("src/main/**/*.java"),
+        *(REPOSITORY / "android_app").rglob("src/main/**/*.kt"),
+        *(REPOSITORY / "runtime_cpp" / "src").rglob("*.cc"),
+    ]
+    assert len(sources) > 200
+    calls = re.compile(r"\bLog\.[vdiwe]\(|__android_log_|printStackTrace|System\.(out|err)\b")
+    assert [path for path in sources if calls.search(path.read_text(encoding="utf-8"))] == []
 
 
 def collects_core_files(home: Home) -> bool:

@@ -5,6 +5,7 @@ android=$root/android_app
 android_build=$root/build/android
 toolchain=$cache/android
 framework=/usr/share/android-framework-res/framework-res.apk
+default_draft=$root/python_bindings/sapwood/drafts/smollm2-135m-instruct
 application_id=com.endpoint.sapwood
 min_sdk=26
 target_sdk=35

@@ -273,8 +273,8 @@ public final class SettingsActivity extends Activity {
           public void onStopTrackingTouch(SeekBar touched) {}
         });
     ViewGroup control = row.findViewById(R.id.setting_control);
-    control.addView(bar);
-    fillWidth(bar);
+    // Its height is said: a bar takes no notice of a least one.
+    control.addView(bar, ViewGroup.LayoutParams.MATCH_PARENT, thumbBreadth());
   }
 
   private void add(final Choice choice) {
@@ -298,13 +298,12 @@ public final class SettingsActivity extends Activity {
           public void onNothingSelected(AdapterView<?> parent) {}
         });
     ViewGroup control = row.findViewById(R.id.setting_control);
-    control.addView(spinner);
-    fillWidth(spinner);
+    spinner.setMinimumHeight(thumbBreadth());
+    control.addView(
+        spinner, ViewGroup.LayoutParams.MATCH_PARENT, ViewGroup.LayoutParams.WRAP_CONTENT);
   }
 
-  private static void fillWidth(View control) {
-    control.getLayoutParams().width = ViewGroup.LayoutParams.MATCH_PARENT;
-    control.setMinimumHeight(
-        (int) (48 * control.getResources().getDisplayMetrics().density)); // a thumb's breadth
+  private int thumbBreadth() {
+    return (int) (48 * getResources().getDisplayMetrics().density);
   }
 }

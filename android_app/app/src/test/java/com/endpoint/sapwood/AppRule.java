@@ -5,6 +5,7 @@ import static org.robolectric.Shadows.shadowOf;
 import android.app.Activity;
 import android.content.Intent;
 import android.os.BatteryManager;
+import com.endpoint.sapwood.bundle.BundleStore;
 import com.endpoint.sapwood.engine.TestFiles;
 import java.io.File;
 import java.io.IOException;
@@ -38,9 +39,12 @@ final class AppRule extends ExternalResource {
       }
     }
     for (File bundle : application().models().bundles()) {
-      bundle.delete(); // a link, or refused: the engine is closed by what follows
+      for (File link : bundle.listFiles()) {
+        link.delete(); // refused where it is no link
+      }
+      bundle.delete();
     }
-    application().session().applySettings();
+    application().session().applySettings(); // closes the engine
   }
 
   static SapwoodApplication application() {
@@ -56,12 +60,19 @@ final class AppRule extends ExternalResource {
     return new File(application().getFilesDir(), "bundles");
   }
 
-  /** Puts the default bundle where an import would have put it. */
+  /** Puts the default bundle, with its draft, where the app would have unpacked it. */
   static void installBundle() throws IOException {
-    bundles().mkdirs();
-    File link = new File(bundles(), "smollm2-135m-instruct");
-    Files.createSymbolicLink(link.toPath(), TestFiles.bundle().toPath().toAbsolutePath());
+    File folder = new File(bundles(), "smollm2-135m-instruct");
+    folder.mkdirs();
+    for (File file : TestFiles.bundle().listFiles()) {
+      link(file, new File(folder, file.getName()));
+    }
+    link(TestFiles.draft(), new File(folder, BundleStore.DRAFT));
     application().settings().setThreads(1);
+  }
+
+  private static void link(File target, File link) throws IOException {
+    Files.createSymbolicLink(link.toPath(), target.toPath().toAbsolutePath());
   }
 
   <A extends Activity> A open(Class<A> activity) {

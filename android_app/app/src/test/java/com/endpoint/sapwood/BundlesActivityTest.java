@@ -28,6 +28,7 @@ import org.junit.Test;
 import org.junit.runner.RunWith;
 import org.robolectric.Robolectric;
 import org.robolectric.RobolectricTestRunner;
+import org.robolectric.RuntimeEnvironment;
 
 /** Importing, choosing and deleting models. */
 @RunWith(RobolectricTestRunner.class)
@@ -39,6 +40,7 @@ public class BundlesActivityTest {
 
   @Before
   public void openTheScreen() throws Exception {
+    RuntimeEnvironment.setQualifiers(AppRule.PHONE);
     byte[] weights = {1, 2, 3};
     StringBuilder digest = new StringBuilder();
     for (byte value : MessageDigest.getInstance("SHA-256").digest(weights)) {

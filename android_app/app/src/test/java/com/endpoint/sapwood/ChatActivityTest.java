@@ -150,6 +150,7 @@ public class ChatActivityTest {
 
   @Test
   public void anEngineThatIsKilledCostsOneMessageAndTryAgainBringsIt() throws Exception {
+    RuntimeEnvironment.setQualifiers(AppRule.PHONE);
     ChatActivity chat = app.openChat().get();
     AppRule.application().settings().setLength(64);
     say(chat, "Name three trees.");

@@ -10,7 +10,7 @@ import java.util.Locale;
 /** The bundles that are installed: a folder of whole ones. */
 public final class BundleStore {
   /** Where a bundle's trained draft lies in its folder. */
-  private static final String DRAFT = "draft";
+  public static final String DRAFT = "draft";
 
   private final File folder;
 

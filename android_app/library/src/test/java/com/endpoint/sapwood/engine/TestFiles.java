@@ -18,6 +18,11 @@ public final class TestFiles {
     return given("sapwood.bundle");
   }
 
+  /** The draft that was trained for it. */
+  public static File draft() {
+    return given("sapwood.draft");
+  }
+
   private static File given(String property) {
     String path = System.getProperty(property, "");
     assumeTrue(property + " is not set: run scripts/test_android", !path.isEmpty());

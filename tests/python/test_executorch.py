@@ -54,9 +54,11 @@ def test_the_fused_flavour_holds_no_weights() -> None:
     assert (bundle / "target.pte").stat().st_size < 64 * 1024
 
 
-@pytest.mark.parametrize("flavour", ["fused", "xnnpack"])
-def test_a_row_has_the_same_bits_whatever_stands_beside_it(flavour: str) -> None:
-    bundle = program_bundle("llama3", flavour)
+@pytest.mark.parametrize(
+    ("family", "flavour"), [("llama3", "fused"), ("llama3", "xnnpack"), ("gemma3", "xnnpack")]
+)
+def test_a_row_has_the_same_bits_whatever_stands_beside_it(family: str, flavour: str) -> None:
+    bundle = program_bundle(family, flavour)
     model = open_model(bundle, host="executorch", threads=2)
     tokens = np.random.default_rng(3).integers(0, read_spec(bundle).vocabulary_size, 24).tolist()
     expected = RuntimeSession(model, SLOTS).extend(tokens)
@@ -66,8 +68,9 @@ def test_a_row_has_the_same_bits_whatever_stands_beside_it(flavour: str) -> None
     )
 
 
-def test_xnnpacks_linears_come_near_the_native_hosts_logits() -> None:
-    bundle = program_bundle("llama3", "xnnpack")
+@pytest.mark.parametrize("family", ["llama3", "gemma3"])
+def test_xnnpacks_linears_come_near_the_native_hosts_logits(family: str) -> None:
+    bundle = program_bundle(family, "xnnpack")
     apart = divergences(logits(bundle, "native"), logits(bundle, "executorch"))
     assert 0 < apart.mean() < 0.01
 

@@ -38,7 +38,10 @@ class XnnpackDecoder(BundleModule):
         self, name: str, rows: NDArray[np.int64] | None = None, bias: Tensor | None = None
     ) -> XnnpackLinear:
         """The layer of one of the bundle's matrices."""
-        return xnnpack_linear(self.weights, self.entries[name], bias, rows)
+        # The large multipliers of Gemma's norms raise a few inputs far above the others. With int8
+        # inputs Gemma 3 270M is 0.044 nats from its weights' float32, with float32 ones 0.011.
+        float_inputs = self.spec.post_norms
+        return xnnpack_linear(self.weights, self.entries[name], bias, rows, float_inputs)
 
     def normed(self, x: Tensor, name: str) -> Tensor:
         """x normed by the weight of that name."""

@@ -8,6 +8,9 @@ XNNPACK's 4-bit weights are symmetric in groups, its 8-bit ones symmetric in row
 the first part is XNNPACK's, and the second, which is one number for a group, multiplies the sum of
 the group's inputs: a small linear layer in float32 beside it. Nothing is rounded twice but the
 scales, which XNNPACK keeps as bfloat16. Eight-bit weights are rounded again, to a scale a row.
+
+Where a few inputs are far larger than the others, a scale a row leaves the others nothing: such a
+layer takes its inputs as they are, in float32, over 8-bit weights.
 """
 
 from __future__ import annotations
@@ -43,6 +46,7 @@ class XnnpackLinear(nn.Module):
     """y [R, outputs] of x [R, inputs]: codes int8 [outputs, inputs], scales float32 [outputs, -1].
 
     ``offsets`` [outputs, groups] are what every input of a group has added to its weight.
+    ``float_inputs``: x is not rounded.
     """
 
     codes: Tensor
@@ -58,8 +62,10 @@ class XnnpackLinear(nn.Module):
         bits: int,
         offsets: NDArray[np.float32] | None = None,
         bias: Tensor | None = None,
+        float_inputs: bool = False,
     ) -> None:
         super().__init__()
+        self.float_inputs = float_inputs
         self.outputs, self.inputs = codes.shape
         self.bits = bits
         self.group = codes.shape[1] // scales.shape[1]
@@ -91,14 +97,19 @@ class XnnpackLinear(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         weight = self.weight()
-        y = functional.linear(dynamically_quantized(x), weight, self.bias)
+        inputs = x if self.float_inputs else dynamically_quantized(x)
+        y = functional.linear(inputs, weight, self.bias)
         if self.has_offsets:
             y = y + functional.linear(functional.linear(x, self.sums), self.offsets)
         return y
 
 
 def xnnpack_linear(
-    weights: Path, entry: Any, bias: Tensor | None = None, rows: NDArray[np.int64] | None = None
+    weights: Path,
+    entry: Any,
+    bias: Tensor | None = None,
+    rows: NDArray[np.int64] | None = None,
+    float_inputs: bool = False,
 ) -> XnnpackLinear:
     """The layer of a packed tensor of the bundle; ``rows`` puts its outputs into another order."""
     form = linear_format(entry["format"])
@@ -108,8 +119,9 @@ def xnnpack_linear(
     if rows is not None:
         minima = None if packed.minima is None else packed.minima[rows]
         packed = QuantizedRows(packed.codes[rows], packed.scales[rows], minima)
-    if form.bits == 8:
-        return _by_row(packed.dequantize(form), bias)
+    # Over float32 inputs XNNPACK has no 4-bit weights in groups.
+    if form.bits == 8 or float_inputs:
+        return _by_row(packed.dequantize(form), bias, float_inputs)
     scales = packed.scales.astype(np.float32)
     codes = (packed.codes.astype(np.int16) - _MIDDLE).astype(np.int8)
     if packed.minima is None:
@@ -118,8 +130,8 @@ def xnnpack_linear(
     return XnnpackLinear(codes, scales, 4, offsets, bias)
 
 
-def _by_row(weight: NDArray[np.float32], bias: Tensor | None) -> XnnpackLinear:
+def _by_row(weight: NDArray[np.float32], bias: Tensor | None, float_inputs: bool) -> XnnpackLinear:
     """Eight bits and a scale a row, the largest weight at 127."""
     scales = np.maximum(np.abs(weight).max(axis=1, keepdims=True) / 127, np.float32(1e-10))
     codes = np.clip(np.rint(weight / scales), -127, 127).astype(np.int8)
-    return XnnpackLinear(codes, scales.astype(np.float32), 8, bias=bias)
+    return XnnpackLinear(codes, scales.astype(np.float32), 8, None, bias, float_inputs)

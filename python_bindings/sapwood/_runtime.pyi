@@ -914,6 +914,12 @@ class SessionStats:
     def hidden_draft_seconds(self) -> float: ...
 
     @property
+    def draft_way(self) -> str:
+        """
+        Of the latest step: "in turns" with the target, "beside" it on a thread of its own, or "ahead", going on while the target verifies.
+        """
+
+    @property
     def kept_ahead(self) -> int:
         """Steps whose text went where the draft had looked ahead."""
 
@@ -980,7 +986,7 @@ class Session:
     @staticmethod
     def create(model: Model, *, context_length: int, max_tree_nodes: int = 31, drafter: str = 'mix', measured_costs: CostGrid | None = None, learn_costs: bool = True, ngram: NgramTable | None = None, draft_model: Model | None = None, trained_draft: TrainedDraft | None = None, kv: str = 'float16', share_prefixes: bool = True, kv_slots: int = 0, cache: PrefixCache | None = None, draft_memory: DraftMemory | None = None, least_deadline: float = 1.0, draft_thread: bool = False, double_buffer: str = 'measured') -> Session:
         """
-        `drafter`: one of drafter_names(). `measured_costs`: what a pass costs here; without it the session finds out from its own steps. `ngram`: what the drafter begins with. `draft_model`: what a drafter runs that runs a model; `trained_draft`: what one runs that runs a draft. `kv`: the cache's format, float16 or int8. `share_prefixes`: what it has room for keeps earlier texts, and who begins like one computes only the rest. `kv_slots`: its room, in tokens; 0: just what the context and a step need. `cache`, `draft_memory`: those of other sessions over this model and draft. `least_deadline`: seconds that a step's stage has at least before it counts as hanging; 0: for ever. `draft_thread`: what runs a network to draft does so on a thread of its own, beside the target; the network must have been opened with threads of its own. `double_buffer`: whether it looks ahead while the target verifies: on, off, or measured, where it is faster.
+        `drafter`: one of drafter_names(). `measured_costs`: what a pass costs here; without it the session finds out from its own steps. `ngram`: what the drafter begins with. `draft_model`: what a drafter runs that runs a model; `trained_draft`: what one runs that runs a draft. `kv`: the cache's format, float16 or int8. `share_prefixes`: what it has room for keeps earlier texts, and who begins like one computes only the rest. `kv_slots`: its room, in tokens; 0: just what the context and a step need. `cache`, `draft_memory`: those of other sessions over this model and draft. `least_deadline`: seconds that a step's stage has at least before it counts as hanging; 0: for ever. `draft_thread`: what runs a network to draft does so on a thread of its own, beside the target; the network must have been opened with threads of its own. `double_buffer`: whether it looks ahead while the target verifies: on, off, or measured, the fastest of all ways, in turns with the target too.
         """
 
     def start(self, prompt: Sequence[int], *, mode: str = 'dynamic', sampling: SamplingOptions = ..., max_new_tokens: int = 128, eos_token_ids: Sequence[int] = [], chain_length: int = 4, fixed_nodes: int = 15, adapt: bool = False, verifier: str = 'target_draw', length_rule: str = 'window', beta: float = 0.30000001192092896) -> None:

@@ -142,6 +142,11 @@ void bind_engine(nb::module_& module) {
                    "Of the time for drafting that was of use: what passed while the target "
                    "verified.")
       .def_ro("hidden_draft_seconds", &SessionStats::hidden_draft_seconds)
+      .def_prop_ro(
+          "draft_way",
+          [](const SessionStats& self) { return std::string(draft_way_name(self.draft_way)); },
+          "Of the latest step: \"in turns\" with the target, \"beside\" it on a thread of its own, "
+          "or \"ahead\", going on while the target verifies.")
       .def_ro("kept_ahead", &SessionStats::kept_ahead,
               "Steps whose text went where the draft had looked ahead.")
       .def_ro("discarded_ahead", &SessionStats::discarded_ahead, "Steps whose text went elsewhere.")
@@ -192,8 +197,7 @@ void bind_engine(nb::module_& module) {
           "0: for ever. `draft_thread`: what runs a network to draft does so on a thread of its "
           "own, beside the target; the network must have been opened with threads of its own. "
           "`double_buffer`: whether it looks ahead while the target verifies: on, off, or "
-          "measured, "
-          "where it is faster.")
+          "measured, the fastest of all ways, in turns with the target too.")
       .def("start", &start_session, nb::arg("prompt"), nb::kw_only(), nb::arg("mode") = "dynamic",
            nb::arg("sampling") = SamplingOptions(), nb::arg("max_new_tokens") = 128,
            nb::arg("eos_token_ids") = std::vector<int32_t>(), nb::arg("chain_length") = 4,

@@ -169,6 +169,33 @@ TEST(DoubleBuffer, WhatIsKeptOfLookingAheadFitsHoweverAnswersGo) {
   }
 }
 
+// Drafts grow on the session's thread and on one of their own by turns, and each knows the text.
+TEST(DoubleBuffer, MeasuringGoesThroughAllWaysAndChangesNoText) {
+  for (const std::string_view name : kNetworks) {
+    const auto target = slow_target();
+    const auto plain = session_of(target, make_drafter("none").value(), DoubleBuffer::kOff);
+    const auto session = session_of(target, make_drafter(name, parts_of(name, *target)).value(),
+                                    DoubleBuffer::kMeasured);
+    std::array<int, kDraftWays> steps{};
+    for (const float temperature : {0.f, 0.9f, 0.f}) {
+      const Text prompt = {3, 10, 17, 24, 3, 10};
+      const GenerateOptions options = options_of(Mode::kDynamic, 150, temperature);
+      ASSERT_TRUE(session->start(prompt, options).ok());
+      Text found;
+      for (;;) {
+        const std::span<const int32_t> tokens = session->step().value();
+        if (tokens.empty()) break;
+        found.insert(found.end(), tokens.begin(), tokens.end());
+        ++steps[static_cast<size_t>(session->stats().draft_way)];
+      }
+      EXPECT_EQ(found, answer(*plain, prompt, options_of(Mode::kPlain, 150, temperature))) << name;
+      EXPECT_EQ(session->stats().missed_deadlines, 0);
+    }
+    for (const int of_way : steps) EXPECT_GE(of_way, DraftWayChoice::kBlock) << name;
+    EXPECT_EQ(target->damaged_slots, 0) << name;
+  }
+}
+
 TEST(DoubleBuffer, RealArithmeticGivesTheSameBitsOnTeamsOfTheirOwn) {
   const std::string folder = write_test_bundle(test_bundle_options("llama")).value();
   const std::string trained = write_test_draft(folder, {.kind = DraftKind::kHead}).value();
@@ -206,26 +233,6 @@ TEST(DoubleBuffer, StepsAllocateNothingOnEitherThread) {
     }
     EXPECT_EQ(allocations() - before, 0u) << name;
   }
-}
-
-TEST(AheadChoice, KeepsWhatGaveMoreTokensASecond) {
-  for (const bool pays : {true, false}) {
-    AheadChoice choice;
-    int ahead = 0;
-    constexpr int kSteps = 3 * (2 * AheadChoice::kTrial + AheadChoice::kKept);
-    for (int step = 0; step < kSteps; ++step) {
-      ahead += choice.ahead() ? 1 : 0;
-      choice.observe(2, choice.ahead() == pays ? 1.0 : 1.1);
-    }
-    EXPECT_EQ(ahead, 3 * (AheadChoice::kTrial + (pays ? AheadChoice::kKept : 0)));
-  }
-}
-
-TEST(DoubleBuffer, NamesGoBothWays) {
-  EXPECT_EQ(parse_double_buffer("on"), DoubleBuffer::kOn);
-  EXPECT_EQ(parse_double_buffer("off"), DoubleBuffer::kOff);
-  EXPECT_EQ(parse_double_buffer("measured"), DoubleBuffer::kMeasured);
-  EXPECT_FALSE(parse_double_buffer("sometimes").has_value());
 }
 
 // ---- drafters that hang -------------------------------------------------------------------------

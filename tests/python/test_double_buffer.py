@@ -73,9 +73,12 @@ def test_bench_double_buffer_compares_the_ways(
     report = json.loads(result.stdout)
     assert report["equal_tokens"]
     assert report["drafter"] == "cascade"
-    assert set(report["ways"]) == {"in turns", "beside, off", "beside, on", "beside, measured"}
+    assert set(report["ways"]) == {"in turns", "beside", "ahead", "measured"}
     assert report["ways"]["in turns"]["hidden_draft_share"] == 0
-    assert report["ways"]["beside, on"]["kept_ahead"] >= 0
+    assert report["ways"]["ahead"]["kept_ahead"] >= 0
+    for way in ("in turns", "beside", "ahead"):
+        assert set(report["ways"][way]["steps_by_way"]) == {way}
+    assert sum(report["ways"]["measured"]["steps_by_way"].values()) > 0
     for figures in report["ways"].values():
         assert figures["tokens_per_second"] > 0
     refused(sapwood(*command[:3], "--drafter", "mix"), "the drafter mix runs no network")

@@ -67,36 +67,6 @@ void ChainLength::observe(int drafted, int accepted) {
   }
 }
 
-std::optional<DoubleBuffer> parse_double_buffer(std::string_view name) {
-  if (name == "off") return DoubleBuffer::kOff;
-  if (name == "measured") return DoubleBuffer::kMeasured;
-  if (name == "on") return DoubleBuffer::kOn;
-  return std::nullopt;
-}
-
-bool AheadChoice::ahead() const {
-  if (step_ < kTrial) return true;
-  return step_ >= 2 * kTrial && pays_;
-}
-
-void AheadChoice::observe(int emitted, double seconds) {
-  Sum& sum = ahead() ? with_ : without_;
-  if (step_ < 2 * kTrial) {
-    sum.tokens += emitted;
-    sum.seconds += seconds;
-  }
-  ++step_;
-  if (step_ == 2 * kTrial) pays_ = with_.rate() >= without_.rate();
-  if (step_ == 2 * kTrial + kKept) {
-    // Half of what is known stays: texts differ.
-    for (Sum* each : {&with_, &without_}) {
-      each->tokens /= 2;
-      each->seconds /= 2;
-    }
-    step_ = 0;
-  }
-}
-
 BetaTuner::BetaTuner(double beta, double lowest, double highest)
     : beta_(std::clamp(beta, lowest, highest)), lowest_(lowest), highest_(highest) {}
 

@@ -72,37 +72,6 @@ class ChainLength {
   int longest_ = 1;
 };
 
-// Whether the draft looks ahead while the target verifies.
-enum class DoubleBuffer {
-  kOff,
-  kMeasured,  // where it has been measured to pay: AheadChoice
-  kOn,
-};
-std::optional<DoubleBuffer> parse_double_buffer(std::string_view name);  // "off", "measured", "on"
-
-// Whether looking ahead pays on this device, by tokens a second: a trial of steps with it, one
-// without, and the better of the two until the next trial. What the other unit takes from the
-// target - memory bandwidth, a core that was not free after all - is in the figure.
-class AheadChoice {
- public:
-  static constexpr int kTrial = 16;  // steps with, and as many without
-  static constexpr int kKept = 256;  // steps that go by the trial
-
-  bool ahead() const;
-  void observe(int emitted, double seconds);  // of a step that went as ahead() said
-
- private:
-  struct Sum {
-    double tokens = 0;
-    double seconds = 0;
-    double rate() const { return seconds > 0 ? tokens / seconds : 0; }
-  };
-  Sum with_;
-  Sum without_;
-  int step_ = 0;  // of the trial and what follows it
-  bool pays_ = true;
-};
-
 // beta <- clip(beta (1 + eta (L_target / L_mean - 1))), L_mean over the last kWindow steps: prunes
 // more (MATH.md, section 3: the pruned share is beta times the confidence) while steps are shorter
 // than wanted, and keeps more while they are longer.

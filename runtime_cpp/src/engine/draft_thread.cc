@@ -227,6 +227,9 @@ void DraftThread::learn_later(const VerifiedRows& rows, std::shared_ptr<const fl
   Shared& s = *shared_;
   s.text_before = rows.text.size();
   s.emitted.assign(rows.emitted.begin(), rows.emitted.end());
+  // Steps that drafted without the thread have come between.
+  const std::span<const int32_t> missed = rows.text.subspan(s.text.size());
+  s.text.insert(s.text.end(), missed.begin(), missed.end());
   s.text.insert(s.text.end(), rows.emitted.begin(), rows.emitted.end());
   s.verified_tree = rows.tree;
   s.logits = std::move(logits);

@@ -58,7 +58,8 @@ class DraftThread {
   // The target's pass is over; once a step or more often.
   void verified();
 
-  // What a step found out; all but the logits is copied. `logits` stays as it is until the next
+  // What a step found out, the steps since the last one told being part of the text; all but the
+  // logits is copied. `logits` stays as it is until the next
   // draft() has returned.
   void learn_later(const VerifiedRows& rows, std::shared_ptr<const float[]> logits);
   // At rest: learns it here and now.

@@ -29,6 +29,7 @@
 #include "base/status.h"
 #include "draft/drafter.h"
 #include "engine/adaptation.h"
+#include "engine/draft_way.h"
 #include "engine/governor.h"
 #include "engine/mode.h"
 #include "engine/watchdog.h"
@@ -71,7 +72,7 @@ struct SessionOptions {
   // A drafter that runs a network does so on a thread of its own; the network must have threads of
   // its own too (NativeOptions::team). One that hangs can then be left behind, and it may look
   // ahead while the target verifies. Drafts that are drawn grow on the session's thread all the
-  // same.
+  // same, and so do others in the steps for which kMeasured has found that faster.
   bool draft_thread = false;
   DoubleBuffer double_buffer = DoubleBuffer::kMeasured;  // with draft_thread
   // Where events go too while somebody records there; null: nowhere.
@@ -126,11 +127,12 @@ struct SessionStats {
                                 // with a thread of its own, waiting for that
   double hidden_draft_seconds = 0;  // not part of it: what the passes that were run ahead, beside
                                     // the target's, would have cost the trees they became part of
-  int64_t kept_ahead = 0;           // steps whose text went where the drafter had looked ahead,
-  int64_t discarded_ahead = 0;      // and where it went elsewhere
-  bool tuned_costs = false;         // the budget started from measurements of this device
-  int64_t missed_deadlines = 0;     // of stages, and drafters that failed
-  Heat heat = Heat::kCool;          // the governor's states by now, and why each is what it is
+  DraftWay draft_way = DraftWay::kInTurns;  // of the latest step
+  int64_t kept_ahead = 0;        // steps whose text went where the drafter had looked ahead,
+  int64_t discarded_ahead = 0;   // and where it went elsewhere
+  bool tuned_costs = false;      // the budget started from measurements of this device
+  int64_t missed_deadlines = 0;  // of stages, and drafters that failed
+  Heat heat = Heat::kCool;       // the governor's states by now, and why each is what it is
   Reason heat_reason = Reason::kNone;
   MemoryPressure memory_pressure = MemoryPressure::kNone;
   Reason memory_reason = Reason::kNone;

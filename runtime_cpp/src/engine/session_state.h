@@ -61,17 +61,16 @@ struct Session::State {
     return generate.mode != Mode::kPlain && drafter_usable;
   }
   void report_misses();
-  bool on_thread() const { return draft_thread != nullptr && !draws_drafts(); }
-  bool looks_ahead() const {
-    return double_buffer == DoubleBuffer::kOn ||
-           (double_buffer == DoubleBuffer::kMeasured && ahead.ahead());
-  }
+  bool has_ways() const { return draft_thread != nullptr && drafts() && !draws_drafts(); }
+  bool on_thread() const { return has_ways() && stats.draft_way != DraftWay::kInTurns; }
+  DraftWay next_way() const;
   void leave_drafter_behind(double seconds);
 
   // The parts of a step, in this order.
   void draft();                            // a tree, or none
   bool plan_draft(DraftRequest& request);  // whether there is to be one
   Status propose(const DraftRequest& request);
+  void count_ahead(double saved_milliseconds, Ahead ahead);
   Status check_draft(const DraftRequest& request) const;
   void drop_draft();
   Status take_slots_and_verify(double& pass_seconds);  // into step_slots, one for each row
@@ -91,10 +90,10 @@ struct Session::State {
   int context_length;
   int max_nodes;
   std::shared_ptr<Drafter> drafter;           // its thread's too
-  std::unique_ptr<DraftThread> draft_thread;  // null: it drafts on this one
+  std::unique_ptr<DraftThread> draft_thread;  // null: it drafts on this one, always
   const std::string drafter_name;
   const DoubleBuffer double_buffer;
-  AheadChoice ahead;
+  DraftWayChoice way_choice;
   bool asked_thread = false;  // in this step
   StepTrace trace;
   Governor governor;

@@ -45,13 +45,20 @@ Result<std::span<const int32_t>> Session::State::step() {
 
   const double seconds = seconds_since(begin);
   stats.decode_seconds += seconds;
-  if (on_thread()) ahead.observe(static_cast<int>(verdict.emitted.size()), seconds);
+  if (has_ways()) way_choice.observe(static_cast<int>(verdict.emitted.size()), seconds);
   // A drafter whose passes cost something weighs them itself.
   const double weighed = drafter->traits().pass_milliseconds > 0 ? draft_seconds : 0;
   if (learn_costs) {
     overhead_ms += ((seconds - pass_seconds - weighed) * 1e3 - overhead_ms) * kOverheadMemory;
   }
   return std::span<const int32_t>(verdict.emitted);
+}
+
+DraftWay Session::State::next_way() const {
+  if (!has_ways() || double_buffer == DoubleBuffer::kOff) {
+    return has_ways() ? DraftWay::kBeside : DraftWay::kInTurns;
+  }
+  return double_buffer == DoubleBuffer::kOn ? DraftWay::kAhead : way_choice.way();
 }
 
 void Session::State::drop_draft() {
@@ -120,7 +127,9 @@ bool Session::State::plan_draft(DraftRequest& request) {
 void Session::State::draft() {
   drop_draft();
   if (draws_drafts()) ++drawn_steps;
+  stats.draft_way = next_way();
   if (!drafts()) return;
+  if (has_ways() && !on_thread()) draft_thread->learn_now();
   DraftRequest request;
   const bool wanted = plan_draft(request);
   if (!wanted && !on_thread()) return;
@@ -132,16 +141,16 @@ void Session::State::draft() {
     // Twice, so that a drafter that looks at the clock has time to do so.
     const Deadline deadline = Watchdog::after(2 * limit);
     asked_thread = true;
-    if (draft_thread->draft(wanted ? &request : nullptr, controller, looks_ahead(), deadline, tree,
+    if (draft_thread->draft(wanted ? &request : nullptr, controller,
+                            stats.draft_way == DraftWay::kAhead, deadline, tree,
                             proposed) != Wait::kReached) {
       return leave_drafter_behind(2 * limit);
     }
-    stats.hidden_draft_seconds += draft_thread->saved_milliseconds() / 1e3;
-    stats.kept_ahead += draft_thread->came_of_ahead() == Ahead::kKept ? 1 : 0;
-    stats.discarded_ahead += draft_thread->came_of_ahead() == Ahead::kDiscarded ? 1 : 0;
+    count_ahead(draft_thread->saved_milliseconds(), draft_thread->came_of_ahead());
     if (proposed.ok() && wanted) proposed = check_draft(request);
   } else {
     proposed = propose(request);
+    count_ahead(drafter->saved_milliseconds(), drafter->came_of_ahead());
   }
   const double seconds = seconds_since(begin);
   if (!proposed.ok()) {
@@ -153,6 +162,12 @@ void Session::State::draft() {
     watchdog.draft_was_late(drafter_name, seconds, limit);
     report_misses();
   }
+}
+
+void Session::State::count_ahead(double saved_milliseconds, Ahead ahead) {
+  stats.hidden_draft_seconds += saved_milliseconds / 1e3;
+  stats.kept_ahead += ahead == Ahead::kKept ? 1 : 0;
+  stats.discarded_ahead += ahead == Ahead::kDiscarded ? 1 : 0;
 }
 
 // It may be anywhere, in anything that it was given: nothing of that is used again.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
@@ -35,9 +36,9 @@ EXAMPLE = (
 # How the draft runs, and the options that make it so.
 _WAYS: dict[str, EngineOptions] = {
     "in turns": {"draft_threads": 0},
-    "beside, off": {"draft_threads": 1, "double_buffer": "off"},
-    "beside, on": {"draft_threads": 1, "double_buffer": "on"},
-    "beside, measured": {"draft_threads": 1, "double_buffer": "measured"},
+    "beside": {"draft_threads": 1, "double_buffer": "off"},
+    "ahead": {"draft_threads": 1, "double_buffer": "on"},
+    "measured": {"draft_threads": 1, "double_buffer": "measured"},
 }
 
 
@@ -45,6 +46,7 @@ _WAYS: dict[str, EngineOptions] = {
 class _Answer:
     ids: tuple[int, ...]
     counts: SessionStats
+    ways: Counter[str]  # steps that drafted so
 
 
 @with_options(
@@ -68,8 +70,8 @@ def double_buffer(
     """Compare drafting in turns with drafting ahead on a core of its own.
 
     The target has one core and a draft that runs a network another: in turns on the target's core;
-    beside it, waiting for it; and ahead, while the target verifies. Ways are interleaved; the text
-    of all must be the same.
+    beside it, waiting for it; ahead, while the target verifies; and the fastest of these, measured.
+    Ways are interleaved; the text of all must be the same.
 
     With --vulkan one device drafts what another one decides, ordered by their own timelines: both
     of this machine's, or two logical ones where there is one driver. No kernels of a model run
@@ -106,7 +108,7 @@ def double_buffer(
         "cores": cores[:2],
         "repeats": repeats,
         "equal_tokens": equal,
-        "ways": {way: _figures([a.counts for a in found]) for way, found in answers.items()},
+        "ways": {way: _figures(found) for way, found in answers.items()},
     }
     if as_json:
         print_json(report)
@@ -147,15 +149,18 @@ def _measure(
         engine = engines[way]
         ids = engine.encode(prompt)
         start_session(engine.session, ids, answer, engine.tokenizer.eos_token_ids)
+        ways: Counter[str] = Counter()
         while engine.session.step():
-            pass
+            ways[engine.session.stats.draft_way] += 1
         if turn > 0:  # the first warms up
             found = tuple(engine.session.tokens[len(ids) :])
-            answers[way].append(_Answer(found, engine.session.stats))
+            answers[way].append(_Answer(found, engine.session.stats, ways))
     return answers
 
 
-def _figures(counts: Sequence[SessionStats]) -> dict[str, Any]:
+def _figures(answers: Sequence[_Answer]) -> dict[str, Any]:
+    counts = [each.counts for each in answers]
+    ways = sum((each.ways for each in answers), Counter[str]())
     steps = max(1, sum(each.steps for each in counts))
     tokens = sum(each.emitted_tokens for each in counts)
     decode = sum(each.decode_seconds for each in counts)
@@ -166,6 +171,7 @@ def _figures(counts: Sequence[SessionStats]) -> dict[str, Any]:
         "mean_accepted_length": tokens / steps,
         "step_milliseconds": 1e3 * decode / steps,
         "draft_milliseconds_waited": 1e3 * waited / steps,
+        "steps_by_way": dict(ways),
         "kept_ahead": sum(each.kept_ahead for each in counts),
         "discarded_ahead": sum(each.discarded_ahead for each in counts),
         "hidden_draft_share": hidden / (hidden + waited) if hidden + waited > 0 else 0.0,

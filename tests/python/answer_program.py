@@ -68,17 +68,22 @@ def desktop_program() -> AnswerProgram:
     return AnswerProgram(path, hosts.executorch_operators_library(), runtime)
 
 
+def arm64_emulator() -> tuple[str, ...]:
+    """What a program for 64-bit Arm is started with; skips the test where there is none."""
+    emulator = shutil.which("qemu-aarch64-static")
+    if emulator is None:
+        pytest.skip("qemu-aarch64-static is not installed; it is in Debian's qemu-user-static")
+    return (emulator, "-L", str(ARM64_SYSTEM))
+
+
 def arm64_program() -> AnswerProgram:
     """The one that scripts/test_arm64 built, under emulation; skips likewise."""
     operators = ARM64 / "runtime_cpp/src/operators/executorch/libsapwood_executorch.so"
     if not operators.is_file():
         pytest.skip("no ExecuTorch host for 64-bit Arm; run scripts/test_arm64")
-    emulator = shutil.which("qemu-aarch64-static")
-    if emulator is None:
-        pytest.skip("qemu-aarch64-static is not installed; it is in Debian's qemu-user-static")
     return AnswerProgram(
         ARM64 / "tests/sapwood_answer",
         operators,
         ARM64 / "executorch/lib",
-        (emulator, "-L", str(ARM64_SYSTEM)),
+        arm64_emulator(),
     )

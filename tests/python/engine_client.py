@@ -13,11 +13,24 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from conftest import REPOSITORY
+
 HELLO, LOAD, GENERATE, CANCEL, PING, THERMAL, SHUTDOWN, TRACE = range(1, 9)
 HELLO_REPLY, LOADED, TEXT, TREE, STATS, DONE, PONG, ERROR, READING, TRACED = range(129, 139)
 
 Frame = tuple[int, dict[str, Any]]
 SECONDS = 60  # longer than any answer here takes on the slowest machine
+
+
+def find_engine() -> Path:
+    """The executable of the preset release; SAPWOOD_ENGINE names another."""
+    release = REPOSITORY / "build" / "release" / "runtime_cpp" / "sapwood_engine"
+    path = Path(os.environ.get("SAPWOOD_ENGINE") or release)
+    if not path.is_file():
+        pytest.skip("sapwood_engine is not built; scripts/build_engine makes it")
+    return path
 
 
 class EngineProcess:

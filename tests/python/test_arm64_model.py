@@ -16,7 +16,7 @@ from english_text import english_tokens  # noqa: E402
 from runtime_session import RuntimeSession  # noqa: E402
 from sapwood_export.onnx.compare import divergences  # noqa: E402
 
-LIMIT = 1e-4  # nats: the order in which sums are taken is all that differs
+LIMIT = 1e-4  # nats
 PROCESSORS = ("max", "cortex-a76", "cortex-a53")  # neon-i8mm, neon-dotprod, neon
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import struct
 import time
@@ -13,19 +12,9 @@ from typing import Any
 import pytest
 
 import engine_client as client
-from conftest import REPOSITORY
-from engine_client import EngineProcess, engine_process
+from engine_client import EngineProcess, engine_process, find_engine
 
 QUESTION = [{"role": "user", "content": "What is a tree?"}]
-
-
-def find_engine() -> Path:
-    """The executable of the preset release; SAPWOOD_ENGINE names another."""
-    release = REPOSITORY / "build" / "release" / "runtime_cpp" / "sapwood_engine"
-    path = Path(os.environ.get("SAPWOOD_ENGINE") or release)
-    if not path.is_file():
-        pytest.skip("sapwood_engine is not built; scripts/build_engine makes it")
-    return path
 
 
 @pytest.fixture

@@ -24,9 +24,8 @@ import pytest
 import engine_client as client
 from canary import encodings, everything_under, found_in
 from conftest import REPOSITORY
-from engine_client import engine_process
+from engine_client import engine_process, find_engine
 from sapwood import Engine
-from test_engine_process import find_engine
 
 PROMPT = "Zanzibar quokka marmalade; periwinkle Xylophone gazebo vortex."
 SYSTEM = "Kumquat obelisk tambourine."

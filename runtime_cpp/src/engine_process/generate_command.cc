@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "engine_process/answerer.h"
 #include "engine_process/requests.h"
+#include "trace/trace_ring.h"
 
 namespace sapwood {
 namespace {
@@ -17,7 +18,8 @@ struct Command {
   nlohmann::json load = nlohmann::json::object();
   nlohmann::json generate = nlohmann::json::object();
   bool raw = false;
-  bool ids = false;  // also print the ids
+  bool ids = false;   // also print the ids
+  std::string trace;  // a file to write what was done into; "": none
 };
 
 nlohmann::json number_or_text(const std::string& text) {
@@ -53,6 +55,10 @@ Status parse(const std::vector<std::string>& arguments, Command* command) {
     if (++i == arguments.size()) {
       return Status(Code::kInvalidArgument, "--" + name + " needs a value");
     }
+    if (name == "trace") {
+      command->trace = arguments[i];
+      continue;
+    }
     nlohmann::json value =
         among(kTexts, name) ? nlohmann::json(arguments[i]) : number_or_text(arguments[i]);
     (among(kOfLoad, name) ? command->load : command->generate)[name] = std::move(value);
@@ -84,6 +90,7 @@ Options of generate, as in docs/engine-protocol.md:
   --kv float16|int8 --context-length N --max-tree-nodes N --drafter D --draft FOLDER
   --ngram-table FILE --measured-costs FILE
   --ids                                    (the answer's ids on standard error)
+  --trace FILE                             (what was done and when, for ui.perfetto.dev)
 
   sapwood_engine generate --bundle smollm2 --prompt 'What is a tree?' --max-new-tokens 64
 )";
@@ -106,12 +113,14 @@ Status generate_command(const std::vector<std::string>& arguments) {
   Result<std::unique_ptr<Answerer>> answerer = Answerer::open(options);
   if (!answerer.ok()) return answerer.status();
   Answerer& engine = *answerer.value();
+  if (!command.trace.empty()) SAPWOOD_TRY(engine.start_trace(TraceRing::kMostEvents / 16));
   SAPWOOD_TRY(engine.answer(request, {[](int) { return true; },
                                       [](const std::string& text) {
                                         std::fwrite(text.data(), 1, text.size(), stdout);
                                         return std::fflush(stdout) == 0;
                                       }}));
   std::fputc('\n', stdout);
+  if (!command.trace.empty()) SAPWOOD_TRY(engine.save_trace(command.trace, nullptr, nullptr));
   nlohmann::json stats =
       stats_json(engine.stats(), {engine.drafter(), engine.host(), engine.threads()},
                  engine.first_token_seconds(), std::nan(""));

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from conftest import Sapwood, refused
 from sapwood import Engine, _runtime
 from sapwood.cli.bench.suite_sides import sides_of
+from sapwood.cli.bench.suite_table import show
 from sapwood.errors import SapwoodError
 from sapwood.options import PROFILES, SCENARIOS, AnswerOptions, completed
 from sapwood.profile import asked_text, beginning_with, scenario_of
@@ -213,7 +214,10 @@ def test_sides_are_named_by_what_there_are_several_of() -> None:
 
 
 def test_a_suite_compares_drafters_and_profiles_in_one_run(
-    sapwood_here: Sapwood, exit_bundle: Path, tmp_path: Path
+    sapwood_here: Sapwood,
+    exit_bundle: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     suite, page = tmp_path / "s.jsonl", tmp_path / "page.html"
     lines = [
@@ -239,4 +243,8 @@ def test_a_suite_compares_drafters_and_profiles_in_one_run(
     assert drafted["chain mix off"] == drafted["chain early-exit off"] == 4
     assert drafted["chain mix structure"] == _runtime.scenario_template("structure")[0]
     assert "chain early-exit structure" in page.read_text(encoding="utf-8")
+    show(report)
+    table = capsys.readouterr().out.splitlines()
+    assert [line.split("  ")[0] for line in table[1 : 1 + len(modes)]] == list(modes)
     refused(sapwood_here(*run, "--drafters", "mix,oracle"), "--drafters", "oracle")
+    refused(sapwood_here(*run, "--drafters", "mix,none", "--drafter", "mix"), "leave out --drafter")

@@ -116,13 +116,11 @@ def suite(
         check_page(html)
     compared = choices("--drafters", drafters, DRAFTERS) if drafters else []
     asked = choices("--profiles", profiles, PROFILES) if profiles else []
-    ours = sides_of(
-        choices("--modes", modes, MODES),
-        compared,
-        asked,
-    )
+    ours = sides_of(choices("--modes", modes, MODES), compared, asked)
     names = [side.name for side in ours]
     questions = read_questions(suite_file, per_category)
+    if compared and engine_options.get("drafter"):
+        raise SapwoodError("--drafters: leave out --drafter, or name all of them here")
     if compared:  # one that runs the draft of --draft, if any does
         engine_options["drafter"] = next((d for d in compared if d in TAKES_DRAFT), compared[0])
     engine = Engine(bundle, **engine_options)

@@ -8,34 +8,18 @@ from rich.table import Table
 
 from sapwood.cli.common import output_console
 
+_SIDE_BY_SIDE = 4  # columns of sides that a terminal has room for
+
 
 def show(report: dict[str, Any]) -> None:
     """The object that ``--json`` prints, as a table by category."""
     modes = report["modes"]
     sides = modes | report["peers"]
-    table = Table("category", box=None, padding=(0, 2, 0, 0))
-    for side in sides:
-        table.add_column(f"{side}: tokens/s", justify="right")
-        if side not in modes:
-            continue
-        table.add_column("a step", justify="right")
-        table.add_column("rows", justify="right")
-    categories = next(iter(modes.values()))["by_category"]
-    for category in [*categories, "all"]:
-        cells = []
-        for name, side in sides.items():
-            part = side if category == "all" else side["by_category"][category]
-            ratio = "" if part["speedup"] is None else f" ({part['speedup']:.2f}x)"
-            cells.append(f"{part['tokens_per_second']:.1f}{ratio}")
-            if name not in modes:
-                continue
-            cells += [
-                f"{part['mean_accepted_length']:.2f}",
-                f"{part['mean_rows']:.1f}",
-            ]
-        table.add_row(category, *cells)
     console = output_console()
-    console.print(table)
+    many = len(sides) > _SIDE_BY_SIDE
+    console.print(_below_each_other(sides) if many else _by_category(sides, modes))
+    if many:
+        console.print("by category: --json, --html", style="dim")
     peaks = ", ".join(
         f"{name} {mode['peak_draft_slots']:.0f} (mean {mode['mean_draft_slots']:.1f})"
         for name, mode in modes.items()
@@ -72,3 +56,40 @@ def show(report: dict[str, Any]) -> None:
         )
     for name, reason in report["peers_left_out"].items():
         console.print(f"{name}: {reason}", style="dim")
+
+
+def _by_category(sides: dict[str, Any], modes: dict[str, Any]) -> Table:
+    table = Table("category", box=None, padding=(0, 2, 0, 0))
+    for side in sides:
+        table.add_column(f"{side}: tokens/s", justify="right")
+        if side not in modes:
+            continue
+        table.add_column("a step", justify="right")
+        table.add_column("rows", justify="right")
+    categories = next(iter(modes.values()))["by_category"]
+    for category in [*categories, "all"]:
+        cells = []
+        for name, side in sides.items():
+            part = side if category == "all" else side["by_category"][category]
+            ratio = "" if part["speedup"] is None else f" ({part['speedup']:.2f}x)"
+            cells.append(f"{part['tokens_per_second']:.1f}{ratio}")
+            if name not in modes:
+                continue
+            cells += [
+                f"{part['mean_accepted_length']:.2f}",
+                f"{part['mean_rows']:.1f}",
+            ]
+        table.add_row(category, *cells)
+    return table
+
+
+def _below_each_other(sides: dict[str, Any]) -> Table:
+    """Where they would not fit beside each other: over all categories, a line a side."""
+    table = Table("", box=None, padding=(0, 2, 0, 0))
+    for heading in ("tokens/s", "over plain", "a step", "rows"):
+        table.add_column(heading, justify="right")
+    for name, side in sides.items():
+        ratio = "" if side["speedup"] is None else f"{side['speedup']:.2f}x"
+        steps = (f"{side['mean_accepted_length']:.2f}", f"{side['mean_rows']:.1f}")
+        table.add_row(name, f"{side['tokens_per_second']:.1f}", ratio, *steps)
+    return table

@@ -31,14 +31,6 @@ constexpr std::array<std::string_view, 4> kNetworks = {"model", "early-exit", "h
 // Nothing that is meant to be in time misses this, however busy the machine.
 constexpr double kPatient = 60;
 
-GenerateOptions options_of(Mode mode, int tokens, float temperature = 0) {
-  GenerateOptions options;
-  options.mode = mode;
-  options.max_new_tokens = tokens;
-  options.sampling = {.temperature = temperature, .seed = 4};
-  return options;
-}
-
 // A pass that takes as long as the draft needs to look ahead.
 std::shared_ptr<FakeModel> slow_target(int vocabulary = 50) {
   auto target = std::make_shared<FakeModel>(
@@ -51,17 +43,11 @@ std::unique_ptr<Session> session_of(std::shared_ptr<Model> target, std::unique_p
                                     DoubleBuffer double_buffer, double least_seconds = kPatient,
                                     int context = 400) {
   SessionOptions options;
-  options.context_length = context;
-  options.drafter = std::move(drafter);
-  options.measured_costs = {{64}, {1, 64}, {1.0, 1.2}};
-  options.learn_costs = false;
   options.share_prefixes = false;
   options.draft_thread = true;
   options.double_buffer = double_buffer;
   options.watchdog.least_seconds = least_seconds;
-  Result<std::unique_ptr<Session>> session = Session::create(std::move(target), std::move(options));
-  EXPECT_TRUE(session.ok()) << session.status().message();
-  return std::move(session).value();
+  return session_of(std::move(target), std::move(drafter), context, std::move(options));
 }
 
 TEST(DoubleBuffer, ChangesNoTextOfAnyDrafterModeOrTemperature) {
@@ -73,8 +59,8 @@ TEST(DoubleBuffer, ChangesNoTextOfAnyDrafterModeOrTemperature) {
     for (const Mode mode : kModes) {
       for (const float temperature : {0.f, 0.9f}) {
         const Text prompt = {3, 10, 17, 24, 3, 10};
-        const Text expected = answer(*plain, prompt, options_of(Mode::kPlain, 60, temperature));
-        EXPECT_EQ(answer(*session, prompt, options_of(mode, 60, temperature)), expected)
+        const Text expected = answer(*plain, prompt, answer_options(Mode::kPlain, 60, temperature));
+        EXPECT_EQ(answer(*session, prompt, answer_options(mode, 60, temperature)), expected)
             << name << ' ' << mode_name(mode) << ' ' << temperature;
         EXPECT_EQ(session->kv_slots_taken(), 65);
         if (mode == Mode::kDynamic) {
@@ -148,8 +134,8 @@ TEST(DoubleBuffer, WhatIsKeptOfLookingAheadFitsHoweverAnswersGo) {
         prompt.push_back(static_cast<int32_t>(random() % 50));
       }
       GenerateOptions options =
-          options_of(random() % 5 == 0 ? Mode::kChain : Mode::kDynamic,
-                     1 + static_cast<int>(random() % 40), random() % 2 == 0 ? 0.f : 0.9f);
+          answer_options(random() % 5 == 0 ? Mode::kChain : Mode::kDynamic,
+                         1 + static_cast<int>(random() % 40), random() % 2 == 0 ? 0.f : 0.9f);
       if (random() % 6 == 0) options.verifier = Verifier::kTraversal;
       GenerateOptions without = options;
       without.mode = Mode::kPlain;
@@ -179,7 +165,7 @@ TEST(DoubleBuffer, MeasuringGoesThroughAllWaysAndChangesNoText) {
     std::array<int, kDraftWays> steps{};
     for (const float temperature : {0.f, 0.9f, 0.f}) {
       const Text prompt = {3, 10, 17, 24, 3, 10};
-      const GenerateOptions options = options_of(Mode::kDynamic, 150, temperature);
+      const GenerateOptions options = answer_options(Mode::kDynamic, 150, temperature);
       ASSERT_TRUE(session->start(prompt, options).ok());
       Text found;
       for (;;) {
@@ -188,7 +174,8 @@ TEST(DoubleBuffer, MeasuringGoesThroughAllWaysAndChangesNoText) {
         found.insert(found.end(), tokens.begin(), tokens.end());
         ++steps[static_cast<size_t>(session->stats().draft_way)];
       }
-      EXPECT_EQ(found, answer(*plain, prompt, options_of(Mode::kPlain, 150, temperature))) << name;
+      EXPECT_EQ(found, answer(*plain, prompt, answer_options(Mode::kPlain, 150, temperature)))
+          << name;
       EXPECT_EQ(session->stats().missed_deadlines, 0);
     }
     for (const int of_way : steps) EXPECT_GE(of_way, DraftWayChoice::kBlock) << name;
@@ -213,8 +200,9 @@ TEST(DoubleBuffer, RealArithmeticGivesTheSameBitsOnTeamsOfTheirOwn) {
       const Text prompt = {5, 6, 7, 8, 5, 6};
       const auto plain =
           session_of(target, make_drafter("none").value(), DoubleBuffer::kOff, kPatient, 120);
-      const Text expected = answer(*plain, prompt, options_of(Mode::kPlain, 50, temperature));
-      EXPECT_EQ(answer(*session, prompt, options_of(Mode::kDynamic, 50, temperature)), expected);
+      const Text expected = answer(*plain, prompt, answer_options(Mode::kPlain, 50, temperature));
+      EXPECT_EQ(answer(*session, prompt, answer_options(Mode::kDynamic, 50, temperature)),
+                expected);
     }
   }
 }
@@ -225,7 +213,7 @@ TEST(DoubleBuffer, StepsAllocateNothingOnEitherThread) {
     const auto target = slow_target();
     const auto session =
         session_of(target, make_drafter(name, parts_of(name, *target)).value(), DoubleBuffer::kOn);
-    ASSERT_TRUE(session->start(Text{1, 2, 3, 1, 2, 3}, options_of(Mode::kDynamic, 60)).ok());
+    ASSERT_TRUE(session->start(Text{1, 2, 3, 1, 2, 3}, answer_options(Mode::kDynamic, 60)).ok());
     for (int i = 0; i < 3; ++i) ASSERT_TRUE(session->step().ok());
     const uint64_t before = allocations();
     while (session->stop_reason() == StopReason::kNone) {
@@ -301,15 +289,15 @@ TEST(DraftThread, ADrafterThatHangsIsLeftBehindWithAllThatItCanWriteTo) {
       const auto session =
           session_of(target, std::make_unique<Hanging>(hang), DoubleBuffer::kOn, 0.02);
       const Text prompt = {3, 10, 17};
-      const Text expected = answer(*plain, prompt, options_of(Mode::kPlain, 40));
-      EXPECT_EQ(answer(*session, prompt, options_of(Mode::kDynamic, 40)), expected);
+      const Text expected = answer(*plain, prompt, answer_options(Mode::kPlain, 40));
+      EXPECT_EQ(answer(*session, prompt, answer_options(Mode::kDynamic, 40)), expected);
       EXPECT_EQ(session->kv_slots_taken(), 42);
       EXPECT_GE(session->stats().missed_deadlines, 1);
       EXPECT_NE(session->stats().watchdog.find("no drafting in this session"), std::string::npos)
           << session->stats().watchdog;
       // What it does when it comes back, while the session answers again, concerns nobody.
       EXPECT_TRUE(hang->released.signal(1).ok());
-      EXPECT_EQ(answer(*session, prompt, options_of(Mode::kDynamic, 40)), expected);
+      EXPECT_EQ(answer(*session, prompt, answer_options(Mode::kDynamic, 40)), expected);
       EXPECT_EQ(session->stats().drafted_tokens, 0);
       EXPECT_NE(session->stats().watchdog.find("no drafting in this session"), std::string::npos);
       EXPECT_EQ(hang->ended.wait(1, kNoDeadline), Wait::kReached);
@@ -323,7 +311,7 @@ TEST(DraftThread, ASessionMayEndWhileItsDrafterHangs) {
   {
     const auto session =
         session_of(slow_target(), std::make_unique<Hanging>(hang), DoubleBuffer::kOff, 0.01);
-    ASSERT_TRUE(session->start(Text{1, 2}, options_of(Mode::kChain, 10)).ok());
+    ASSERT_TRUE(session->start(Text{1, 2}, answer_options(Mode::kChain, 10)).ok());
     EXPECT_EQ(session->step().value().size(), 1u);
   }
   EXPECT_EQ(hang->ended.value(), 0u);
@@ -337,7 +325,7 @@ TEST(DraftThread, AFailedPassOfTheTargetLeavesItAtRest) {
     const auto session = session_of(target, make_drafter("head", parts_of("head", *target)).value(),
                                     DoubleBuffer::kOn);
     target->fail_pass = failing;
-    ASSERT_TRUE(session->start(Text{1, 2, 3}, options_of(Mode::kDynamic, 30)).ok());
+    ASSERT_TRUE(session->start(Text{1, 2, 3}, answer_options(Mode::kDynamic, 30)).ok());
     Status status;
     while (status.ok() && session->stop_reason() == StopReason::kNone) {
       status = session->step().status();
@@ -345,8 +333,8 @@ TEST(DraftThread, AFailedPassOfTheTargetLeavesItAtRest) {
     EXPECT_EQ(status.code(), Code::kInternal);
     target->fail_pass = -1;
     const auto plain = session_of(target, make_drafter("none").value(), DoubleBuffer::kOff);
-    EXPECT_EQ(answer(*session, {1, 2, 3}, options_of(Mode::kDynamic, 30)),
-              answer(*plain, {1, 2, 3}, options_of(Mode::kPlain, 30)));
+    EXPECT_EQ(answer(*session, {1, 2, 3}, answer_options(Mode::kDynamic, 30)),
+              answer(*plain, {1, 2, 3}, answer_options(Mode::kPlain, 30)));
   }
 }
 

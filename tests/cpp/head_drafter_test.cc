@@ -36,27 +36,12 @@ ModelDrafterOptions cheap_passes() {
 std::unique_ptr<Session> session_of(std::shared_ptr<Model> target,
                                     std::shared_ptr<const TrainedDraft> draft,
                                     std::string_view drafter, int context = 400) {
-  SessionOptions options;
-  options.context_length = context;
-  options.drafter =
-      make_drafter(drafter, {.draft = std::move(draft), .model_options = cheap_passes()}).value();
-  options.measured_costs = {{64}, {1, 64}, {1.0, 1.2}};
-  options.learn_costs = false;
-  Result<std::unique_ptr<Session>> session = Session::create(std::move(target), std::move(options));
-  EXPECT_TRUE(session.ok()) << session.status().message();
-  return std::move(session).value();
+  const DrafterParts parts{.draft = std::move(draft), .model_options = cheap_passes()};
+  return session_of(std::move(target), make_drafter(drafter, parts).value(), context);
 }
 
 std::shared_ptr<FakeDraft> fake_draft(int max_rows = 24) {
   return std::make_shared<FakeDraft>(FakeDraft::Options{.vocabulary = 50, .max_rows = max_rows});
-}
-
-GenerateOptions options_of(Mode mode, int tokens, float temperature = 0) {
-  GenerateOptions options;
-  options.mode = mode;
-  options.max_new_tokens = tokens;
-  options.sampling = {.temperature = temperature, .seed = 4};
-  return options;
 }
 
 TEST(HeadDrafter, IsShownTheHiddenStatesOfEveryVerifiedPositionHoweverAnswersGo) {
@@ -78,7 +63,7 @@ TEST(HeadDrafter, IsShownTheHiddenStatesOfEveryVerifiedPositionHoweverAnswersGo)
         }
         const bool undrafted = random() % 4 == 0;
         GenerateOptions options =
-            options_of(kModes[random() % 3], 1 + random() % 60, random() % 2 == 0 ? 0.f : 0.9f);
+            answer_options(kModes[random() % 3], 1 + random() % 60, random() % 2 == 0 ? 0.f : 0.9f);
         options.adapt = random() % 2 == 0;
         GenerateOptions without = options;
         without.mode = Mode::kPlain;
@@ -104,7 +89,7 @@ TEST(HeadDrafter, ReadsAPromptOnceAndWhatWasKeptOfItNotAgain) {
   const auto session = session_of(target, draft, "head");
   Text prompt(150);
   for (size_t i = 0; i < prompt.size(); ++i) prompt[i] = static_cast<int32_t>(i * i % 50);
-  const GenerateOptions options = options_of(Mode::kChain, 20);
+  const GenerateOptions options = answer_options(Mode::kChain, 20);
   const Text first = answer(*session, prompt, options);
   EXPECT_LT(draft->counts->text_rows, 150 + 2 * 20);
   prompt.insert(prompt.end(), first.begin(), first.end());
@@ -114,7 +99,7 @@ TEST(HeadDrafter, ReadsAPromptOnceAndWhatWasKeptOfItNotAgain) {
   EXPECT_GE(session->stats().reused_prompt_tokens, 168);
   EXPECT_LT(draft->counts->text_rows - read, 60);
   // After an answer that was not drafted the target goes over what the draft lacks.
-  const Text third = answer(*session, {5, 6, 7}, options_of(Mode::kPlain, 30));
+  const Text third = answer(*session, {5, 6, 7}, answer_options(Mode::kPlain, 30));
   prompt = {5, 6, 7};
   prompt.insert(prompt.end(), third.begin(), third.end());
   answer(*session, prompt, options);
@@ -127,7 +112,7 @@ TEST(HeadDrafter, GuessesWhatItsLawsHaveAndNothingElse) {
   const auto draft = fake_draft();
   for (const Mode mode : kModes) {
     const auto session = session_of(std::make_shared<FakeModel>(kTarget), draft, "head");
-    GenerateOptions options = options_of(mode, 150);
+    GenerateOptions options = answer_options(mode, 150);
     for (const Verifier verifier : {Verifier::kTargetDraw, Verifier::kRejection}) {
       options.verifier = verifier;
       options.sampling = {.temperature = 0.8f, .top_k = 12, .repetition_penalty = 1.1f};
@@ -200,7 +185,7 @@ TEST(HeadDrafter, TellsThePruningWhatTheUncertaintyNetworkSays) {
 TEST(HeadDrafter, ATextOfOneTokenIsNotDraftedForAndTheNextOnesAre) {
   const auto draft = fake_draft();
   const auto session = session_of(std::make_shared<FakeModel>(kTarget), draft, "head");
-  ASSERT_TRUE(session->start(Text{9}, options_of(Mode::kChain, 40)).ok());
+  ASSERT_TRUE(session->start(Text{9}, answer_options(Mode::kChain, 40)).ok());
   ASSERT_TRUE(session->step().ok());
   EXPECT_EQ(session->last_tree().size(), 0);
   ASSERT_TRUE(session->step().ok());
@@ -214,8 +199,8 @@ TEST(HeadDrafter, TwoSessionsOverOneTargetSeeTheirOwnHiddenStates) {
   const auto one = session_of(target, draft, "head");
   const auto other = session_of(target, draft, "cascade");
   const std::vector<int> third = {2};
-  ASSERT_TRUE(one->start(Text{1, 2, 3}, options_of(Mode::kDynamic, 60)).ok());
-  ASSERT_TRUE(other->start(Text{4, 2, 3, 4}, options_of(Mode::kFixed, 60)).ok());
+  ASSERT_TRUE(one->start(Text{1, 2, 3}, answer_options(Mode::kDynamic, 60)).ok());
+  ASSERT_TRUE(other->start(Text{4, 2, 3, 4}, answer_options(Mode::kFixed, 60)).ok());
   while (one->stop_reason() == StopReason::kNone || other->stop_reason() == StopReason::kNone) {
     ASSERT_TRUE(one->step().ok());
     ASSERT_TRUE(target->keep_hidden_states(third).ok());  // someone else's wish
@@ -270,12 +255,12 @@ TEST(TrainedDraft, ARandomOneChangesNoTextOfAnyModeOrTemperature) {
       for (const float temperature : {0.f, 0.9f}) {
         const auto plain = session_of(parts.target, parts.draft, "cascade", 120);
         const Text expected =
-            answer(*plain, {5, 6, 7, 8, 5, 6}, options_of(Mode::kPlain, 30, temperature));
+            answer(*plain, {5, 6, 7, 8, 5, 6}, answer_options(Mode::kPlain, 30, temperature));
         for (const std::string_view drafter :
              {parts.draft->drafter(), std::string_view("cascade")}) {
           const auto session = session_of(parts.target, parts.draft, drafter, 120);
           for (const Mode mode : kModes) {
-            EXPECT_EQ(answer(*session, {5, 6, 7, 8, 5, 6}, options_of(mode, 30, temperature)),
+            EXPECT_EQ(answer(*session, {5, 6, 7, 8, 5, 6}, answer_options(mode, 30, temperature)),
                       expected)
                 << family << ' ' << drafter << ' ' << mode_name(mode) << ' ' << temperature;
             drafted += session->stats().drafted_tokens;
@@ -294,7 +279,7 @@ TEST(TrainedDraft, StepsAllocateNothingOnceWarm) {
     for (const std::string_view drafter : {parts.draft->drafter(), std::string_view("cascade")}) {
       for (const Verifier verifier : {Verifier::kTargetDraw, Verifier::kTraversal}) {
         const auto session = session_of(parts.target, parts.draft, drafter, 120);
-        GenerateOptions options = options_of(Mode::kDynamic, 60, 0.9f);
+        GenerateOptions options = answer_options(Mode::kDynamic, 60, 0.9f);
         options.verifier = verifier;
         options.sampling.repetition_penalty = 1.1f;
         ASSERT_TRUE(session->start(Text{1, 2, 3, 1, 2, 3}, options).ok());

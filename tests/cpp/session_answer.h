@@ -1,10 +1,12 @@
-// What the tests of sessions share: a whole answer.
+// What the tests of sessions share: a session whose costs are known, and a whole answer.
 #pragma once
 
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "engine/session.h"
@@ -12,6 +14,27 @@
 namespace sapwood {
 
 using Text = std::vector<int32_t>;
+
+inline GenerateOptions answer_options(Mode mode, int tokens, float temperature = 0) {
+  GenerateOptions options;
+  options.mode = mode;
+  options.max_new_tokens = tokens;
+  options.sampling = {.temperature = temperature, .seed = 4};
+  return options;
+}
+
+// Rows are nearly as cheap as one, and stay so: equal runs draft equal trees.
+inline std::unique_ptr<Session> session_of(std::shared_ptr<Model> target,
+                                           std::unique_ptr<Drafter> drafter, int context = 400,
+                                           SessionOptions options = {}) {
+  options.context_length = context;
+  options.drafter = std::move(drafter);
+  options.measured_costs = {{64}, {1, 64}, {1.0, 1.2}};
+  options.learn_costs = false;
+  Result<std::unique_ptr<Session>> session = Session::create(std::move(target), std::move(options));
+  EXPECT_TRUE(session.ok()) << session.status().message();
+  return std::move(session).value();
+}
 
 // All tokens that a session emits from here on; an error fails the test and ends the answer.
 inline Text rest_of_answer(Session& session) {

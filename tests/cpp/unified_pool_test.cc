@@ -3,10 +3,14 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <limits>
 #include <map>
+#include <memory>
+#include <new>
+#include <numeric>
 #include <random>
 #include <string>
 #include <thread>
@@ -15,6 +19,7 @@
 
 #include "measure/allocation_counter.h"
 #include "memory/kv_store.h"
+#include "memory/pooled_floats.h"
 #include "memory_kinds.h"
 
 namespace sapwood {
@@ -242,6 +247,20 @@ TEST(UnifiedPool, OfRacingReleasesExactlyOneFrees) {
     for (std::thread& thread : threads) thread.join();
     ASSERT_EQ(pool.available_bytes(), kPage);
   }
+}
+
+TEST(PooledFloats, AreZeroOnWholePagesAndAsMuchOthersMemoryAsACopyKeeps) {
+  EXPECT_EQ(pooled_floats(0), nullptr);
+  std::shared_ptr<float[]> copy;
+  {
+    const std::shared_ptr<float[]> numbers = pooled_floats(3000);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(numbers.get()) % kPage, 0u);
+    EXPECT_TRUE(std::all_of(numbers.get(), numbers.get() + 3000, [](float x) { return x == 0; }));
+    std::iota(numbers.get(), numbers.get() + 3000, 0.f);
+    copy = numbers;
+  }
+  EXPECT_EQ(copy[2999], 2999.f);
+  EXPECT_THROW(pooled_floats(SIZE_MAX / 8), std::bad_alloc);
 }
 
 TEST_P(PoolOf, HoldsAKvCache) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "draft/model_network.h"
+#include "memory/pooled_floats.h"
 
 namespace sapwood {
 namespace {
@@ -25,7 +26,7 @@ DraftCache::DraftCache(std::unique_ptr<DraftNetwork> network, int max_nodes,
       memory_(memory != nullptr ? std::move(memory) : std::make_shared<DraftMemory>()),
       layout_(network_->max_rows(),
               std::clamp(max_nodes, 1, std::max(network_->max_rows() - 1, 1))),
-      logits_(new float[(1 + static_cast<size_t>(layout_.max_nodes())) * network_->law_size()]),
+      logits_(pooled_floats((1 + static_cast<size_t>(layout_.max_nodes())) * network_->law_size())),
       states_(static_cast<size_t>(layout_.max_rows()) * network_->hidden_state_size()) {}
 
 DraftCache::DraftCache(std::shared_ptr<Model> model, int max_nodes)

@@ -129,7 +129,7 @@ class DraftCache {
   int looked_ = 0;                   // nodes whose pass has been run
   int first_ = 0;                    // of the latest pass
   int root_rows_ = 0;                // of the latest pass's logits, in front of the nodes': 0 or 1
-  std::unique_ptr<float[]> logits_;  // [1 + max_nodes][law_size]
+  std::shared_ptr<float[]> logits_;  // [1 + max_nodes][law_size]
 
   // Hidden states of rows that are still to be read, from first_state_ on.
   std::vector<float> states_;  // [max_rows][hidden_state_size]

@@ -49,8 +49,9 @@ bool ModelDrafter::look_ahead(const DraftRequest& request) {
   double usual_ms = 0;
   const Status looked = look_beyond_level([&](int guess) { return expand(guess, all); }, &usual_ms);
   weighs_passes_ = true;
-  const double pace = seconds_since(begin) * 1e3 / usual_ms;
-  if (usual_ms > 0) pace_ahead_ += (pace - pace_ahead_) * kPaceMemory;
+  if (usual_ms > 0) {
+    pace_ahead_ += (seconds_since(begin) * 1e3 / usual_ms - pace_ahead_) * kPaceMemory;
+  }
   if (!looked.ok()) {
     for (const int16_t guess : level_) pool_.at(guess).node = GuessPool::kNone;
   }

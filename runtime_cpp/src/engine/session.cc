@@ -7,6 +7,7 @@
 
 #include "draft/drafters.h"
 #include "engine/session_state.h"
+#include "memory/pooled_floats.h"
 #include "model/check_batch.h"
 
 namespace sapwood {
@@ -92,7 +93,7 @@ Session::State::State(std::shared_ptr<Model> the_model, SessionOptions options)
       share_prefixes(options.share_prefixes),
       sampler(model->spec().vocabulary_size),
       layout(std::max(model->max_rows(), max_nodes + 1)),
-      logits(new float[static_cast<size_t>(max_nodes + 1) * model->spec().vocabulary_size]),
+      logits(pooled_floats(static_cast<size_t>(max_nodes + 1) * model->spec().vocabulary_size)),
       step_slots(layout.max_rows()),
       committed(cache, context_length),
       watchdog(options.watchdog) {

@@ -4,6 +4,7 @@
 
 #include "draft/drafters.h"
 #include "engine/session_state.h"
+#include "memory/pooled_floats.h"
 #include "verify/chance.h"
 #include "verify/verify_sampled.h"
 
@@ -178,7 +179,7 @@ void Session::State::leave_drafter_behind(double seconds) {
   asked_thread = false;
   draft_thread.reset();
   drafter = make_drafter("none").value();
-  logits.reset(new float[static_cast<size_t>(max_nodes + 1) * sampler.vocabulary_size()]);
+  logits = pooled_floats(static_cast<size_t>(max_nodes + 1) * sampler.vocabulary_size());
 }
 
 void Session::State::let_draft_rest() {

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "memory/pooled_floats.h"
 #include "model/check_batch.h"
 #include "model/host_options.h"
 
@@ -32,7 +33,7 @@ class NativeModel final : public Model {
         embedding_(bundle_->linear("embedding")),
         head_(spec_.tied_head ? embedding_ : bundle_->linear("head")),
         final_norm_(bundle_->vector("final_norm")),
-        hidden_(static_cast<size_t>(max_rows_) * spec_.hidden_size),
+        hidden_(pooled_floats(static_cast<size_t>(max_rows_) * spec_.hidden_size)),
         rotary_global_(static_cast<size_t>(max_rows_) * spec_.head_dim),
         rotary_local_(bundle_->rope_local().empty() ? 0 : rotary_global_.size()) {
     for (int layer = 0; layer < spec_.layers; ++layer) {
@@ -58,7 +59,7 @@ class NativeModel final : public Model {
       }
     }
     kept_layers_.assign(layers.begin(), layers.end());
-    kept_.assign(static_cast<size_t>(max_rows_) * layers.size() * spec_.hidden_size, 0.f);
+    kept_ = pooled_floats(static_cast<size_t>(max_rows_) * layers.size() * spec_.hidden_size);
     rows_ = 0;
     return Status::okay();
   }
@@ -66,7 +67,7 @@ class NativeModel final : public Model {
   std::span<const int> kept_layers() const override { return kept_layers_; }
 
   std::span<const float> hidden_states() const override {
-    return std::span(kept_).first(rows_ * kept_layers_.size() * spec_.hidden_size);
+    return {kept_.get(), rows_ * kept_layers_.size() * spec_.hidden_size};
   }
 
   void set_deadline(Deadline deadline) override { deadline_ = deadline; }
@@ -82,7 +83,7 @@ class NativeModel final : public Model {
     const bool may_stop = deadline_ != kNoDeadline && rows_ > 1;
     stop_before_ = spec_.layers;
     team_->run([&](int thread) {
-      token_embedding(embedding_, batch.tokens, spec_.embedding_scale, hidden_.data(), *team_,
+      token_embedding(embedding_, batch.tokens, spec_.embedding_scale, hidden_.get(), *team_,
                       thread);
       keep(0, thread);
       for (int layer = 0; layer < spec_.layers; ++layer) {
@@ -93,12 +94,12 @@ class NativeModel final : public Model {
         const bool last = layer + 1 == spec_.layers;
         decoder_layer(shapes_[layer], layers_[layer], batch,
                       local ? rotary_local_.data() : rotary_global_.data(), kv.layer(layer),
-                      hidden_.data(), *workspace_, *team_, thread,
+                      hidden_.get(), *workspace_, *team_, thread,
                       last && batch.output_rows.empty() && !keeps(spec_.layers));
         keep(layer + 1, thread);
       }
       if (!batch.output_rows.empty()) {
-        output_head(final_norm_, spec_.norm_epsilon, head_, hidden_.data(), spec_.hidden_size,
+        output_head(final_norm_, spec_.norm_epsilon, head_, hidden_.get(), spec_.hidden_size,
                     batch.output_rows, logits.data(), *workspace_, *team_, thread);
       }
     });
@@ -117,8 +118,8 @@ class NativeModel final : public Model {
     const size_t place = std::ranges::lower_bound(kept_layers_, layer) - kept_layers_.begin();
     const auto [begin, end] = team_->share(rows_, thread);
     for (int row = begin; row < end; ++row) {
-      std::copy_n(hidden_.begin() + static_cast<size_t>(row) * spec_.hidden_size, spec_.hidden_size,
-                  kept_.begin() + (row * kept_layers_.size() + place) * spec_.hidden_size);
+      std::copy_n(hidden_.get() + static_cast<size_t>(row) * spec_.hidden_size, spec_.hidden_size,
+                  kept_.get() + (row * kept_layers_.size() + place) * spec_.hidden_size);
     }
   }
 
@@ -136,10 +137,10 @@ class NativeModel final : public Model {
   const float* const final_norm_;
   std::vector<LayerShape> shapes_;
   std::vector<LayerWeights> layers_;
-  std::vector<float> hidden_;     // [max_rows][hidden_size]
-  std::vector<int> kept_layers_;  // ascending
-  std::vector<float> kept_;       // [max_rows][kept layers][hidden_size]
-  int rows_ = 0;                  // of the latest pass
+  std::shared_ptr<float[]> hidden_;  // [max_rows][hidden_size]
+  std::vector<int> kept_layers_;     // ascending
+  std::shared_ptr<float[]> kept_;    // [max_rows][kept layers][hidden_size]
+  int rows_ = 0;                     // of the latest pass
   Deadline deadline_ = kNoDeadline;
   std::atomic<int> stop_before_{0};   // the layer before which the pass is given up
   std::vector<float> rotary_global_;  // [max_rows][head_dim]

@@ -1,9 +1,12 @@
-// Inside a Session: what it holds, and the parts of start() (session.cc) and step() (step.cc).
+// Inside a Session: what it holds (session_create.cc), and the parts of start() (session.cc) and
+// step() (step.cc).
 #pragma once
 
 #include <atomic>
 #include <memory>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -20,6 +23,10 @@
 #include "verify/workspace.h"
 
 namespace sapwood {
+
+inline Status invalid(std::string message) {
+  return Status(Code::kInvalidArgument, std::move(message));
+}
 
 // What drawing and judging a sampled tree needs beside the rest.
 struct SampledVerification {

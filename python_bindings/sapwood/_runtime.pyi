@@ -825,6 +825,24 @@ class TraceRing:
     def clear(self) -> None:
         """Nobody may be recording."""
 
+class TraceCost:
+    """Nanoseconds, medians."""
+
+    @property
+    def event(self) -> float:
+        """Into the ring."""
+
+    @property
+    def stage(self) -> float:
+        """A span: two readings of the clock and an event."""
+
+    @property
+    def off(self) -> float:
+        """A span where nobody records."""
+
+def trace_cost(*, rounds: int) -> TraceCost:
+    """What recording costs by itself."""
+
 def reason_names() -> list[str]:
     """Why something changed, in words, by the number in an event's `reason`."""
 
@@ -891,6 +909,35 @@ class SessionStats:
 
     @property
     def memory_pressure(self) -> str: ...
+
+    @property
+    def celsius(self) -> float | None:
+        """The latest reading."""
+
+    @property
+    def strategy(self) -> str:
+        """What the latest step drafted in place of what was asked for."""
+
+    @property
+    def strategy_reason(self) -> str:
+        """Why that last changed; empty: it did not."""
+
+    @property
+    def strategy_changes(self) -> int: ...
+
+    @property
+    def recent_tokens_per_second(self) -> float:
+        """Of the latest steps."""
+
+    @property
+    def recent_accepted_length(self) -> float: ...
+
+    @property
+    def tree_nodes(self) -> int:
+        """Of the latest step."""
+
+    @property
+    def tree_depth(self) -> int: ...
 
     @property
     def prefill_seconds(self) -> float: ...
@@ -989,9 +1036,9 @@ class Session:
         `drafter`: one of drafter_names(). `measured_costs`: what a pass costs here; without it the session finds out from its own steps. `ngram`: what the drafter begins with. `draft_model`: what a drafter runs that runs a model; `trained_draft`: what one runs that runs a draft. `kv`: the cache's format, float16 or int8. `share_prefixes`: what it has room for keeps earlier texts, and who begins like one computes only the rest. `kv_slots`: its room, in tokens; 0: just what the context and a step need. `cache`, `draft_memory`: those of other sessions over this model and draft. `least_deadline`: seconds that a step's stage has at least before it counts as hanging; 0: for ever. `draft_thread`: what runs a network to draft does so on a thread of its own, beside the target; the network must have been opened with threads of its own. `double_buffer`: whether it looks ahead while the target verifies: on, off, or measured, the fastest of all ways, in turns with the target too.
         """
 
-    def start(self, prompt: Sequence[int], *, mode: str = 'dynamic', sampling: SamplingOptions = ..., max_new_tokens: int = 128, eos_token_ids: Sequence[int] = [], chain_length: int = 4, fixed_nodes: int = 15, adapt: bool = False, verifier: str = 'target_draw', length_rule: str = 'window', beta: float = 0.30000001192092896) -> None:
+    def start(self, prompt: Sequence[int], *, mode: str = 'dynamic', sampling: SamplingOptions = ..., max_new_tokens: int = 128, eos_token_ids: Sequence[int] = [], chain_length: int = 4, fixed_nodes: int = 15, adapt: bool = False, verifier: str = 'target_draw', length_rule: str = 'window', beta: float = 0.30000001192092896, least_accepted_length: float = 0.0, target_milliseconds: float = 0.0) -> None:
         """
-        Takes a whole prompt and fills the cache with it. `adapt`: chain and fixed fall back where guesses fail, chains take their length from `length_rule` (window: how many came true; entropy: how certain the draft is), and `beta` follows the length of the steps. `verifier`: with rejection, block and traversal drafts are drawn; the law of the text is the same, the text at a seed is not. `beta`: the share pruned of a draft's law where it is certain. The GIL is released.
+        Takes a whole prompt and fills the cache with it. `adapt`: chain and fixed fall back where guesses fail, chains take their length from `length_rule` (window: how many came true; entropy: how certain the draft is), and `beta` follows the length of the steps. `verifier`: with rejection, block and traversal drafts are drawn; the law of the text is the same, the text at a seed is not. `beta`: the share pruned of a draft's law where it is certain. `least_accepted_length`: where steps emit fewer tokens, a chain or nothing is tried, and used if it is faster; `target_milliseconds`: where tokens take longer, a greedy tree is, in place of a chain or a fixed tree; 0: never. The GIL is released.
         """
 
     def step(self) -> list[int]:
@@ -1005,6 +1052,11 @@ class Session:
     def observe(self, *, celsius: float | None = None, watts: float | None = None, watts_budget: float = 4.0, thermal_status: int | None = None, memory_used: float | None = None, trim_level: int | None = None) -> None:
         """
         What sensors and the platform say of the device, now: above 45 C or the power budget the next steps speculate less, above 55 C not at all, with 90 % of the memory taken (`memory_used`, a share) their trees are narrower, with 97 % chains, until it is well again. `thermal_status`, `trim_level`: Android's. The text stays the same.
+        """
+
+    def force(self, strategy: str | None) -> None:
+        """
+        From the next step on it drafts so, as far as device and watchdog allow; None: as it finds best. For comparing strategies.
         """
 
     def record_into(self, ring: TraceRing | None) -> None:

@@ -21,6 +21,7 @@ from sapwood.errors import SapwoodError
 from sapwood.generation import Generation
 from sapwood.hosts import open_model
 from sapwood.manifest import read_manifest, tokenizer_sha256
+from sapwood.metrics import Metrics
 from sapwood.options import AnswerOptions, EngineOptions, completed, default_threads, showing
 from sapwood.paths import resolve_bundle
 from sapwood.profile import asked_text, beginning_with, scenario_of
@@ -94,6 +95,13 @@ class Engine:
         if self._latest is None:
             raise SapwoodError("nothing has been generated yet, so there are no statistics")
         return self._latest.stats
+
+    @property
+    def metrics(self) -> Metrics:
+        """How the latest answer is going. Raises SapwoodError before the first."""
+        if self._latest is None:
+            raise SapwoodError("nothing has been generated yet, so there are no metrics")
+        return self._latest.metrics
 
     @showing(AnswerOptions)
     def generate(

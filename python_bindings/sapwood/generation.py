@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from sapwood import _runtime
+from sapwood.metrics import Metrics
 from sapwood.options import AnswerOptions, checked_stops
 from sapwood.sensors import celsius, memory_used, watts
 from sapwood.stats import Stats
@@ -81,6 +82,12 @@ class Generation(Iterator[str]):
     def stats(self) -> Stats:
         """Counts and times, so far or of the whole answer."""
         return self._current_stats() if self._final_stats is None else self._final_stats
+
+    @property
+    def metrics(self) -> Metrics:
+        """How it is going, now."""
+        session = self._session
+        return Metrics.of(session.stats, kv_bytes=session.cache.taken * session.kv_bytes_per_token)
 
     @property
     def stop_reason(self) -> str:
@@ -180,6 +187,8 @@ def start_session(
         length_rule=options["length_rule"],
         verifier=options["verifier"],
         beta=options["beta"],
+        least_accepted_length=options["least_accepted_length"],
+        target_milliseconds=options["target_milliseconds"],
     )
 
 

@@ -253,6 +253,24 @@ class AnswerOptions(TypedDict, total=False):
             choices=VERIFIERS,
         ),
     ]
+    least_accepted_length: Annotated[
+        float,
+        Option(
+            0.0,
+            "Where steps emit fewer tokens than this (1.5 is usual), try chains and plain "
+            "decoding, and keep what turns out to be faster; 0: never. Same tokens.",
+            minimum=0,
+        ),
+    ]
+    target_milliseconds: Annotated[
+        float,
+        Option(
+            0.0,
+            "Where tokens take longer than this in the modes chain and fixed, try trees that grow "
+            "as far as it pays, and keep what turns out to be faster; 0: never. Same tokens.",
+            minimum=0,
+        ),
+    ]
     beta: Annotated[
         float,
         Option(

@@ -27,6 +27,8 @@ class Stats:
     (with ``draft_threads``; ``draft_seconds`` is then what was waited for).
     ``heat`` is the governor's state: "cool", or what it makes of the device's heat or power, and
     ``heat_reason`` why it last changed; ``memory_pressure`` likewise: "none", "low", "critical".
+    ``strategy`` is what the latest step drafted in place of what ``mode`` asks for ("as asked":
+    just that), ``strategy_reason`` why it last changed and ``strategy_changes`` how often it did.
     ``missed_deadlines`` counts stages of a step that hung or took far too long and drafts that
     failed; ``watchdog`` is the latest of these in words, "" if there were none.
     """
@@ -60,6 +62,9 @@ class Stats:
     heat: str
     heat_reason: str
     memory_pressure: str
+    strategy: str
+    strategy_reason: str
+    strategy_changes: int
     missed_deadlines: int
     watchdog: str
     stop_reason: str
@@ -106,6 +111,9 @@ class Stats:
             heat=counts.heat,
             heat_reason=counts.heat_reason,
             memory_pressure=counts.memory_pressure,
+            strategy=counts.strategy,
+            strategy_reason=counts.strategy_reason,
+            strategy_changes=counts.strategy_changes,
             missed_deadlines=counts.missed_deadlines,
             watchdog=counts.watchdog,
             stop_reason=stop_reason,

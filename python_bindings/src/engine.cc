@@ -32,6 +32,17 @@ DoubleBuffer double_buffer_or_raise(std::string_view name) {
   return *parsed;
 }
 
+std::optional<Strategy> strategy_or_raise(std::optional<std::string_view> name) {
+  if (!name) return std::nullopt;
+  std::string known;
+  for (int i = 0; i < kStrategies; ++i) {
+    const auto strategy = static_cast<Strategy>(i);
+    if (*name == strategy_name(strategy)) return strategy;
+    known += (i > 0 ? ", " : "") + std::string(strategy_name(strategy));
+  }
+  raise_invalid("strategy must be one of " + known + ", not \"" + std::string(*name) + "\"");
+}
+
 LengthRule length_rule_or_raise(std::string_view name) {
   const std::optional<LengthRule> rule = parse_length_rule(name);
   if (!rule) {
@@ -73,8 +84,8 @@ std::unique_ptr<Session> create_session(
 void start_session(Session& session, const std::vector<int32_t>& prompt, std::string_view mode,
                    const SamplingOptions& sampling, int max_new_tokens,
                    const std::vector<int32_t>& eos_token_ids, int chain_length, int fixed_nodes,
-                   bool adapt, std::string_view verifier, std::string_view length_rule,
-                   float beta) {
+                   bool adapt, std::string_view verifier, std::string_view length_rule, float beta,
+                   double least_accepted_length, double target_milliseconds) {
   GenerateOptions options;
   options.mode = mode_or_raise(mode);
   options.sampling = sampling;
@@ -86,6 +97,7 @@ void start_session(Session& session, const std::vector<int32_t>& prompt, std::st
   options.verifier = verifier_or_raise(verifier);
   options.length_rule = length_rule_or_raise(length_rule);
   options.controller.beta_base = beta;
+  options.strategy = {least_accepted_length, target_milliseconds};
   nb::gil_scoped_release unlocked;
   raise_unless_ok(session.start(prompt, options));
 }
@@ -133,6 +145,26 @@ void bind_engine(nb::module_& module) {
                    [](const SessionStats& self) {
                      return std::string(memory_pressure_name(self.memory_pressure));
                    })
+      .def_ro("celsius", &SessionStats::celsius, "The latest reading.")
+      .def_prop_ro(
+          "strategy",
+          [](const SessionStats& self) {
+            return std::string(strategy_name(self.strategy.strategy));
+          },
+          "What the latest step drafted in place of what was asked for.")
+      .def_prop_ro(
+          "strategy_reason",
+          [](const SessionStats& self) { return std::string(reason_name(self.strategy.reason)); },
+          "Why that last changed; empty: it did not.")
+      .def_ro("strategy_changes", &SessionStats::strategy_changes)
+      .def_prop_ro(
+          "recent_tokens_per_second",
+          [](const SessionStats& self) { return self.recent.tokens_per_second(); },
+          "Of the latest steps.")
+      .def_prop_ro("recent_accepted_length",
+                   [](const SessionStats& self) { return self.recent.accepted_length(); })
+      .def_ro("tree_nodes", &SessionStats::tree_nodes, "Of the latest step.")
+      .def_ro("tree_depth", &SessionStats::tree_depth)
       .def_ro("prefill_seconds", &SessionStats::prefill_seconds)
       .def_ro("decode_seconds", &SessionStats::decode_seconds)
       .def_ro("draft_seconds", &SessionStats::draft_seconds)
@@ -198,18 +230,24 @@ void bind_engine(nb::module_& module) {
           "own, beside the target; the network must have been opened with threads of its own. "
           "`double_buffer`: whether it looks ahead while the target verifies: on, off, or "
           "measured, the fastest of all ways, in turns with the target too.")
-      .def("start", &start_session, nb::arg("prompt"), nb::kw_only(), nb::arg("mode") = "dynamic",
-           nb::arg("sampling") = SamplingOptions(), nb::arg("max_new_tokens") = 128,
-           nb::arg("eos_token_ids") = std::vector<int32_t>(), nb::arg("chain_length") = 4,
-           nb::arg("fixed_nodes") = 15, nb::arg("adapt") = false,
-           nb::arg("verifier") = "target_draw", nb::arg("length_rule") = "window",
-           nb::arg("beta") = ControllerOptions().beta_base,
-           "Takes a whole prompt and fills the cache with it. `adapt`: chain and fixed fall back "
-           "where guesses fail, chains take their length from `length_rule` (window: how many came "
-           "true; entropy: how certain the draft is), and `beta` follows the length of the steps. "
-           "`verifier`: with rejection, block and traversal drafts are drawn; the law of the text "
-           "is the same, the text at a seed is not. `beta`: the share pruned of a draft's law "
-           "where it is certain. The GIL is released.")
+      .def(
+          "start", &start_session, nb::arg("prompt"), nb::kw_only(), nb::arg("mode") = "dynamic",
+          nb::arg("sampling") = SamplingOptions(), nb::arg("max_new_tokens") = 128,
+          nb::arg("eos_token_ids") = std::vector<int32_t>(), nb::arg("chain_length") = 4,
+          nb::arg("fixed_nodes") = 15, nb::arg("adapt") = false,
+          nb::arg("verifier") = "target_draw", nb::arg("length_rule") = "window",
+          nb::arg("beta") = ControllerOptions().beta_base,
+          nb::arg("least_accepted_length") = StrategyOptions().least_accepted_length,
+          nb::arg("target_milliseconds") = StrategyOptions().target_milliseconds,
+          "Takes a whole prompt and fills the cache with it. `adapt`: chain and fixed fall back "
+          "where guesses fail, chains take their length from `length_rule` (window: how many came "
+          "true; entropy: how certain the draft is), and `beta` follows the length of the steps. "
+          "`verifier`: with rejection, block and traversal drafts are drawn; the law of the text "
+          "is the same, the text at a seed is not. `beta`: the share pruned of a draft's law "
+          "where it is certain. `least_accepted_length`: where steps emit fewer tokens, a chain or "
+          "nothing is tried, and used if it is faster; `target_milliseconds`: where tokens take "
+          "longer, a greedy tree is, in place of a chain or a fixed tree; 0: never. The GIL is "
+          "released.")
       .def("step", &step_session,
            "One verify step: the tokens it emitted, none once the answer has ended. The GIL is "
            "released.")
@@ -231,6 +269,14 @@ void bind_engine(nb::module_& module) {
           "the next steps speculate less, above 55 C not at all, with 90 % of the memory taken "
           "(`memory_used`, a share) their trees are narrower, with 97 % chains, until it is well "
           "again. `thermal_status`, `trim_level`: Android's. The text stays the same.")
+      .def(
+          "force",
+          [](Session& self, std::optional<std::string_view> strategy) {
+            self.force(strategy_or_raise(strategy));
+          },
+          nb::arg("strategy").none(),
+          "From the next step on it drafts so, as far as device and watchdog allow; None: as it "
+          "finds best. For comparing strategies.")
       .def("record_into", &Session::record_into, nb::arg("ring").none(),
            "Events go into this ring from the next start or step on; None: into none.")
       .def("cancel", &Session::cancel, "From any thread: the next step ends the answer.")

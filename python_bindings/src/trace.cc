@@ -3,6 +3,7 @@
 #include "bindings.h"
 #include "engine/mode.h"
 #include "engine/reason.h"
+#include "measure/trace_cost.h"
 #include "trace/perfetto_trace.h"
 #include "trace/trace_ring.h"
 
@@ -89,6 +90,14 @@ void bind_trace(nb::module_& module) {
            "trace_names().")
       .def("perfetto_trace", &perfetto_bytes, "What is there, as a Perfetto trace file's bytes.")
       .def("clear", &TraceRing::clear, "Nobody may be recording.");
+  nb::class_<TraceCost>(module, "TraceCost", "Nanoseconds, medians.")
+      .def_ro("event", &TraceCost::event, "Into the ring.")
+      .def_ro("stage", &TraceCost::stage, "A span: two readings of the clock and an event.")
+      .def_ro("off", &TraceCost::off, "A span where nobody records.");
+  module.def(
+      "trace_cost", [](int rounds) { return value_or_raise(trace_cost(rounds)); }, nb::kw_only(),
+      nb::arg("rounds"), nb::call_guard<nb::gil_scoped_release>(),
+      "What recording costs by itself.");
   module.def(
       "reason_names",
       [] {

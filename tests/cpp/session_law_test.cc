@@ -245,9 +245,12 @@ std::unique_ptr<Session> open_session(std::unique_ptr<Drafter> drafter) {
       .value();
 }
 
-int first_tokens(Session& session, const GenerateOptions& options) {
+int first_tokens(
+    Session& session, const GenerateOptions& options,
+    const std::function<void()>& before_step = [] {}) {
   EXPECT_TRUE(session.start(kPrompt, options).ok());
   while (session.stats().emitted_tokens < kLength) {
+    before_step();
     const auto step = session.step();
     EXPECT_TRUE(step.ok()) << step.status().message();
     if (!step.ok() || step.value().empty()) return 0;
@@ -359,6 +362,35 @@ INSTANTIATE_TEST_SUITE_P(EveryModeAndVerifier, SessionLaw, testing::ValuesIn(cas
                                   std::string(verifier_name(info.param.verifier)) + "_" +
                                   info.param.drafter;
                          });
+
+TEST(SessionLawOfSwitches, IsTheTargetsWhateverStrategyIsForcedAtEveryStep) {
+  struct Switching {
+    Mode mode;
+    Verifier verifier;
+  };
+  for (const Switching& each : {Switching{Mode::kFixed, Verifier::kRejection},
+                                Switching{Mode::kDynamic, Verifier::kTraversal},
+                                Switching{Mode::kDynamic, Verifier::kBlock}}) {
+    const std::unique_ptr<Session> session = open_session(drafter_named("unrelated"));
+    GenerateOptions options;
+    options.mode = each.mode;
+    options.verifier = each.verifier;
+    options.sampling = kSampling;
+    options.max_new_tokens = kLength + 2;
+    options.chain_length = 3;
+    options.fixed_nodes = 5;
+    int forced = 0;  // by the number of the step alone: that knows nothing of anybody's luck
+    EXPECT_LT(deviates([&](uint64_t seed) {
+                options.sampling.seed = seed;
+                return first_tokens(*session, options, [&] {
+                  session->force(static_cast<Strategy>(forced++ % kStrategies));
+                });
+              }),
+              kMostDeviates)
+        << verifier_name(each.verifier);
+    EXPECT_GT(session->stats().strategy_changes, 0);
+  }
+}
 
 // What the drafter learnt from the first answer was decided by the first answer's luck. Were the
 // second answer to meet the same luck again, its law would be another.

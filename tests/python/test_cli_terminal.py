@@ -18,11 +18,11 @@ import pytest
 class Terminal:
     """A process with a terminal of its own, and what it has shown so far."""
 
-    def __init__(self, *arguments: str) -> None:
+    def __init__(self, *arguments: str, kind: str = "dumb") -> None:
         self.shown = ""
         self._process, self._terminal = pty.fork()
         if self._process == 0:
-            os.environ["TERM"] = "dumb"
+            os.environ["TERM"] = kind
             os.execv(sys.executable, [sys.executable, "-m", "sapwood", *arguments])
 
     def type(self, text: str) -> None:

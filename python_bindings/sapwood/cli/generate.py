@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -40,6 +41,14 @@ def generate(
     raw: Annotated[
         bool, typer.Option("--raw", help="Continue the text as it stands, without chat template.")
     ] = False,
+    show_metrics: Annotated[
+        bool,
+        typer.Option(
+            "--metrics",
+            help="Show speed, accepted length, tree, strategy, heat and memory on standard error "
+            "while the answer is made.",
+        ),
+    ] = False,
     as_json: JsonOption = False,
     *,
     engine_options: EngineOptions,
@@ -47,14 +56,20 @@ def generate(
 ) -> None:
     """Answer one prompt, streaming the text; a line of statistics follows on standard error."""
     text = _read_prompt() if prompt is None else prompt
+    from sapwood.cli.metrics_strip import MetricsStrip
     from sapwood.engine import Engine
 
     engine = Engine(bundle, **engine_options)
-    with engine.generate(text, system=system, raw=raw, **answer_options) as generation:
+    with (
+        engine.generate(text, system=system, raw=raw, **answer_options) as generation,
+        MetricsStrip() if show_metrics else nullcontext() as strip,
+    ):
         for piece in generation:
             if not as_json:
                 sys.stdout.write(piece)
                 sys.stdout.flush()
+            if strip is not None:
+                strip.show(generation.metrics)
     if as_json:
         print_json(describe(generation))
     else:
@@ -73,6 +88,7 @@ def describe(generation: Generation) -> dict[str, Any]:
         "stop_string": generation.stop_string,
         "scenario": generation.scenario,
         "stats": generation.stats.as_dict(),
+        "metrics": generation.metrics.as_dict(),
     }
 
 

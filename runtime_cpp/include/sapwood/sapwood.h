@@ -117,8 +117,23 @@ typedef enum sapwood_reason {
   SAPWOOD_REASON_POWER = 2,          /* above the budget */
   SAPWOOD_REASON_THERMAL_STATUS = 3, /* the platform's own word */
   SAPWOOD_REASON_MEMORY_PRESSURE = 4,
-  SAPWOOD_REASON_RECOVERED = 5 /* heat or memory pressure has eased */
+  SAPWOOD_REASON_RECOVERED = 5,       /* heat or memory pressure has eased */
+  SAPWOOD_REASON_ACCEPTED_LENGTH = 6, /* steps emit too few tokens */
+  SAPWOOD_REASON_LATENCY = 7,         /* tokens take longer than the target */
+  SAPWOOD_REASON_NOT_FASTER = 8,      /* what was tried */
+  SAPWOOD_REASON_COMPARED_AGAIN = 9,  /* what is used in place of what was asked for, with that */
+  SAPWOOD_REASON_GUESSES_FAILED = 10, /* several steps in a row accepted nothing */
+  SAPWOOD_REASON_DEADLINE = 11        /* a stage hung, or a draft failed */
 } sapwood_reason;
+
+/* What a step drafts in place of what its mode asks for. */
+typedef enum sapwood_strategy {
+  SAPWOOD_STRATEGY_AS_ASKED = 0,
+  SAPWOOD_STRATEGY_GREEDY_TREE = 1, /* best first, as far as it pays */
+  SAPWOOD_STRATEGY_NARROW = 2,      /* half as wide, with half as many nodes */
+  SAPWOOD_STRATEGY_CHAIN = 3,
+  SAPWOOD_STRATEGY_PLAIN = 4 /* nothing */
+} sapwood_strategy;
 
 typedef enum sapwood_trace_kind {
   SAPWOOD_TRACE_STAGE = 0,   /* has a duration, and arguments: step, rows, accepted, mode */
@@ -143,7 +158,9 @@ SAPWOOD_API const char* sapwood_verifier_name(int32_t verifier);
 SAPWOOD_API const char* sapwood_stop_reason_name(int32_t reason);
 SAPWOOD_API const char* sapwood_heat_name(int32_t heat);
 SAPWOOD_API const char* sapwood_memory_pressure_name(int32_t pressure); /* "none", "low", ... */
-SAPWOOD_API const char* sapwood_reason_name(int32_t reason);            /* in words; "" for none */
+SAPWOOD_API const char* sapwood_strategy_name(
+    int32_t strategy);                                       /* "as asked", "greedy tree", ... */
+SAPWOOD_API const char* sapwood_reason_name(int32_t reason); /* in words; "" for none */
 
 /* ---- engine ---- */
 
@@ -230,6 +247,12 @@ typedef struct sapwood_generate_options {
                          * by the rule below, beta follows the length of the steps; default 0 */
   int32_t length_rule;  /* a sapwood_length_rule, default SAPWOOD_LENGTH_BY_WINDOW */
   float beta;           /* share pruned of a draft's law where it is certain, default 0.3 */
+  /* Where steps emit fewer tokens than the first (1.5 is usual), a chain and plain decoding are
+   * tried; where tokens take longer than the second, in milliseconds, a greedy tree is, in place of
+   * a chain or a fixed tree. What turns out to be faster is kept, and compared again now and then.
+   * Default 0: never. */
+  float least_accepted_length;
+  float target_milliseconds;
 } sapwood_generate_options;
 SAPWOOD_API void sapwood_generate_options_init(sapwood_generate_options* options, size_t size);
 
@@ -299,6 +322,15 @@ typedef struct sapwood_stats {
   int32_t heat_reason;     /* a sapwood_reason: of its latest change */
   int32_t memory_pressure; /* a sapwood_memory_pressure, by now */
   int32_t memory_reason;   /* a sapwood_reason */
+  int32_t strategy;        /* a sapwood_strategy: of the latest step */
+  int32_t strategy_reason; /* a sapwood_reason: of its latest change */
+  int32_t tree_nodes;      /* of the latest step's draft; over its depth: how much it branches */
+  int32_t tree_depth;
+  int64_t strategy_changes;
+  double recent_tokens_per_second; /* of the latest 16 steps */
+  double recent_accepted_length;   /* emitted tokens a step, of these */
+  double celsius;                  /* the latest reading; NaN: none */
+  int64_t kv_bytes;                /* of the KV cache, that this text and earlier ones hold */
 } sapwood_stats;
 SAPWOOD_API void sapwood_stats_init(sapwood_stats* stats, size_t size);
 

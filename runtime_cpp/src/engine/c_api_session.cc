@@ -1,5 +1,6 @@
 // The C interface: sessions.
 #include <cstddef>
+#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -223,6 +224,8 @@ Status start_session(sapwood_session* session, std::span<const int32_t> prompt,
   generate.adapt = options.adapt != 0;
   generate.length_rule = static_cast<LengthRule>(options.length_rule);
   generate.controller.beta_base = options.beta;
+  generate.strategy = {static_cast<double>(options.least_accepted_length),
+                       static_cast<double>(options.target_milliseconds)};
   if (options.ignore_eos == 0) {
     if (options.eos_tokens != nullptr) {
       generate.eos_token_ids.assign(options.eos_tokens,
@@ -366,6 +369,17 @@ sapwood_code sapwood_session_stats(const sapwood_session* session, sapwood_stats
     all.heat_reason = static_cast<int32_t>(from.heat_reason);
     all.memory_pressure = static_cast<int32_t>(from.memory_pressure);
     all.memory_reason = static_cast<int32_t>(from.memory_reason);
+    all.strategy = static_cast<int32_t>(from.strategy.strategy);
+    all.strategy_reason = static_cast<int32_t>(from.strategy.reason);
+    all.tree_nodes = from.tree_nodes;
+    all.tree_depth = from.tree_depth;
+    all.strategy_changes = from.strategy_changes;
+    all.recent_tokens_per_second = from.recent.tokens_per_second();
+    all.recent_accepted_length = from.recent.accepted_length();
+    all.celsius =
+        static_cast<double>(from.celsius.value_or(std::numeric_limits<float>::quiet_NaN()));
+    all.kv_bytes = static_cast<int64_t>(session->session->kv_slots_taken()) *
+                   static_cast<int64_t>(session->session->kv_bytes_per_token());
     std::memcpy(stats, &all, std::min(all.size, sizeof(all)));
     return Status::okay();
   });

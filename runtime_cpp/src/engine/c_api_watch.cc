@@ -22,6 +22,8 @@ namespace {
 static_assert(static_cast<int>(Heat::kCritical) == SAPWOOD_CRITICAL);
 static_assert(static_cast<int>(MemoryPressure::kCritical) == SAPWOOD_MEMORY_CRITICAL);
 static_assert(static_cast<int>(Reason::kRecovered) == SAPWOOD_REASON_RECOVERED);
+static_assert(static_cast<int>(Reason::kDeadline) == SAPWOOD_REASON_DEADLINE);
+static_assert(static_cast<int>(Strategy::kPlain) == SAPWOOD_STRATEGY_PLAIN);
 static_assert(static_cast<int>(TraceKind::kInstant) == SAPWOOD_TRACE_INSTANT);
 
 std::optional<float> reading(double value) {
@@ -176,6 +178,11 @@ const char* sapwood_heat_name(int32_t heat) {
 const char* sapwood_memory_pressure_name(int32_t pressure) {
   if (pressure < SAPWOOD_MEMORY_ENOUGH || pressure > SAPWOOD_MEMORY_CRITICAL) return "unknown";
   return sapwood::memory_pressure_name(static_cast<sapwood::MemoryPressure>(pressure)).data();
+}
+
+const char* sapwood_strategy_name(int32_t strategy) {
+  if (strategy < 0 || strategy >= sapwood::kStrategies) return "unknown";
+  return sapwood::strategy_name(static_cast<sapwood::Strategy>(strategy)).data();
 }
 
 const char* sapwood_reason_name(int32_t reason) {

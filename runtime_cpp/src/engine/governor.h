@@ -69,6 +69,7 @@ class Governor {
   bool is_narrow() const {
     return heat() >= Heat::kHot || memory_pressure() >= MemoryPressure::kLow;
   }
+  Reason narrow_reason() const { return heat() >= Heat::kHot ? heat_reason_ : memory_reason_; }
   int width(int asked) const { return is_narrow() ? (asked + 1) / 2 : asked; }
   bool may_branch() const { return memory_pressure() != MemoryPressure::kCritical; }
   bool may_draft() const { return heat() != Heat::kCritical; }

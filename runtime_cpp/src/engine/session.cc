@@ -96,6 +96,7 @@ Status Session::State::check(std::span<const int32_t> prompt,
     }
   }
   SAPWOOD_TRY(options.controller.check());
+  SAPWOOD_TRY(options.strategy.check());
   return options.sampling.check();
 }
 
@@ -125,7 +126,9 @@ Status Session::State::start(std::span<const int32_t> prompt, const GenerateOpti
   if (!share_prefixes) cache->forget();
   tokens.assign(prompt.begin(), prompt.end());
 
+  const std::optional<float> celsius = stats.celsius;
   stats = {};
+  stats.celsius = celsius;
   stats.mode = options.mode;
   show_governor();
   stats.verifier = options.verifier;
@@ -154,6 +157,7 @@ Status Session::State::start(std::span<const int32_t> prompt, const GenerateOpti
   if (options.mode != Mode::kPlain && draws_drafts() && sampled == nullptr) {
     sampled = std::make_unique<SampledVerification>(sampler.vocabulary_size());
   }
+  strategies.start(options.mode, options.strategy);
   fallback.start();
   chain_length.start(options.chain_length, max_nodes);
   if (options.mode == Mode::kFixed) {
@@ -246,11 +250,12 @@ Status Session::State::finish_at(int emitted) {
   return Status::okay();
 }
 
-void Session::State::observe(const DeviceReadings& readings) {
+void Session::State::observe(const DeviceReadings& readings, std::optional<double> seconds) {
   if (readings.celsius) {
     trace.value(TraceName::kTemperature, static_cast<double>(*readings.celsius));
+    stats.celsius = readings.celsius;
   }
-  if (!governor.observe_now(readings)) return;
+  if (!(seconds ? governor.observe(*seconds, readings) : governor.observe_now(readings))) return;
   if (stats.heat != governor.heat()) {
     trace.value(TraceName::kHeatChange, static_cast<int>(governor.heat()), governor.heat_reason());
   }
@@ -280,7 +285,11 @@ Status Session::start(std::span<const int32_t> prompt, const GenerateOptions& op
 }
 Result<std::span<const int32_t>> Session::step() { return state_->step(); }
 Status Session::finish_at(int emitted) { return state_->finish_at(emitted); }
-void Session::observe(const DeviceReadings& readings) { state_->observe(readings); }
+void Session::observe(const DeviceReadings& readings, std::optional<double> seconds) {
+  state_->observe(readings, seconds);
+}
+
+void Session::force(std::optional<Strategy> strategy) { state_->forced = strategy; }
 
 void Session::record_into(std::shared_ptr<TraceRing> ring) {
   state_->trace.record_into(std::move(ring));

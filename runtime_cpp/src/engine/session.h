@@ -32,6 +32,8 @@
 #include "engine/draft_way.h"
 #include "engine/governor.h"
 #include "engine/mode.h"
+#include "engine/recent_steps.h"
+#include "engine/strategy.h"
 #include "engine/watchdog.h"
 #include "memory/prefix_cache.h"
 #include "model/model.h"
@@ -94,6 +96,7 @@ struct GenerateOptions {
   bool adapt = false;  // kChain, kFixed: fall back where guesses fail, and choose the length of a
                        // chain by `length_rule`; the controller's beta follows the length of steps
   LengthRule length_rule = LengthRule::kWindow;
+  StrategyOptions strategy;  // when something else than `mode` is tried: by default never
 };
 
 enum class StopReason {
@@ -136,6 +139,13 @@ struct SessionStats {
   Reason heat_reason = Reason::kNone;
   MemoryPressure memory_pressure = MemoryPressure::kNone;
   Reason memory_reason = Reason::kNone;
+  std::optional<float> celsius;  // the latest reading
+  // What the latest step drafted in place of what was asked for, since when and why.
+  StrategyChoice strategy;
+  int64_t strategy_changes = 0;
+  RecentSteps recent;
+  int tree_nodes = 0;  // of the latest step
+  int tree_depth = 0;
   std::string watchdog;  // the latest of these in words, and what was done; empty: none
 
   double mean_accepted_length() const;  // emitted tokens a step; 0 before the first
@@ -177,8 +187,13 @@ class Session {
   void cancel();
 
   // What sensors and the platform say of the device, now. From the next step on speculation is what
-  // the governor makes of it (engine/governor.h); the text stays the same.
-  void observe(const DeviceReadings& readings);
+  // the governor makes of it (engine/governor.h); the text stays the same. seconds: when, which
+  // does not go back; none: now, by Clock.
+  void observe(const DeviceReadings& readings, std::optional<double> seconds = {});
+
+  // From the next step on it drafts so, as far as device and watchdog allow; nothing: as it finds
+  // best. For comparing strategies.
+  void force(std::optional<Strategy> strategy);
 
   // Events go into this ring from the next step or start() on; null: into none.
   void record_into(std::shared_ptr<TraceRing> ring);

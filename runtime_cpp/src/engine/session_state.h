@@ -46,7 +46,7 @@ struct Session::State {
   Result<std::span<const int32_t>> step();
   Status go_through(double& draft_seconds, double& pass_seconds);
   Status finish_at(int emitted);
-  void observe(const DeviceReadings& readings);
+  void observe(const DeviceReadings& readings, std::optional<double> seconds);
   void show_governor();  // in the statistics
 
   bool adapts() const {
@@ -76,6 +76,8 @@ struct Session::State {
   // The parts of a step, in this order.
   void draft();                            // a tree, or none
   bool plan_draft(DraftRequest& request);  // whether there is to be one
+  StrategyChoice choose_strategy() const;
+  void show_strategy(StrategyChoice choice);
   Status propose(const DraftRequest& request);
   void count_ahead(double saved_milliseconds, Ahead ahead);
   Status check_draft(const DraftRequest& request) const;
@@ -126,6 +128,8 @@ struct Session::State {
   GenerateOptions generate;
   TreeShape shape;
   SoftPruning controller{ControllerOptions()};
+  StrategySwitch strategies;
+  std::optional<Strategy> forced;
   Fallback fallback;  // these three where generate.adapt says so
   ChainLength chain_length;
   BetaTuner beta{ControllerOptions().beta_base};

@@ -32,6 +32,7 @@ Result<std::span<const int32_t>> Session::State::step() {
 
   const Clock::time_point begin = Clock::now();
   trace.begin(static_cast<int>(stats.steps) + 1, generate.mode);
+  stats.draft_way = next_way();
   // A drafter on a thread of its own records itself: here it is waited for.
   trace.enter(on_thread() ? TraceName::kSyncDraftToTarget : TraceName::kDraftGenerate);
   running = false;  // until the step has gone through
@@ -46,7 +47,16 @@ Result<std::span<const int32_t>> Session::State::step() {
 
   const double seconds = seconds_since(begin);
   stats.decode_seconds += seconds;
-  if (has_ways()) way_choice.observe(static_cast<int>(verdict.emitted.size()), seconds);
+  const int emitted = static_cast<int>(verdict.emitted.size());
+  stats.recent.observe(emitted, seconds);
+  stats.tree_nodes = tree.size();
+  stats.tree_depth = tree.max_depth();
+  if (stats.strategy.strategy == strategies.choice().strategy) {
+    strategies.observe(tree.size(), emitted, seconds);
+  } else {
+    strategies.interrupted();
+  }
+  if (has_ways()) way_choice.observe(emitted, seconds);
   // A drafter whose passes cost something weighs them itself.
   const double weighed = drafter->traits().pass_milliseconds > 0 ? draft_seconds : 0;
   if (learn_costs) {
@@ -82,54 +92,13 @@ double Session::State::seconds_for_draft() const {
          watchdog.limit(curve.milliseconds(1) * static_cast<double>(tokens.size()));
 }
 
-bool Session::State::plan_draft(DraftRequest& request) {
-  // A step emits one token more than it accepts, so a deeper tree could not be used up; this also
-  // keeps every node's position inside the context.
-  request.max_depth = tokens_left() - 1;
-  request.max_nodes = std::min(max_nodes, cache->make_room(max_nodes + 1) - 1);
-  const Fallback::Plan plan =
-      std::max({adapts() ? fallback.plan() : Fallback::Plan::kAsAsked, watchdog.plan(),
-                governor.may_branch() ? Fallback::Plan::kAsAsked : Fallback::Plan::kChain});
-  if (plan == Fallback::Plan::kPlain || !governor.may_draft()) return false;
-  controller.set_beta(static_cast<float>(stats.beta) + governor.beta_added());
-  switch (plan == Fallback::Plan::kChain ? Mode::kChain : generate.mode) {
-    case Mode::kPlain:
-      return false;
-    case Mode::kChain:
-      request.growth = Growth::kChain;
-      request.length_by_entropy = adapts() && generate.length_rule == LengthRule::kEntropy;
-      if (!request.length_by_entropy) {
-        request.max_nodes =
-            std::min(request.max_nodes, adapts() ? chain_length.length() : generate.chain_length);
-      }
-      break;
-    case Mode::kFixed:
-      request.growth = Growth::kShape;
-      request.shape = &shape;
-      break;
-    case Mode::kDynamic:
-      request.growth = Growth::kBudgeted;
-      request.cost = &curve;
-      request.overhead_ms = overhead_ms;
-      break;
-  }
-  if (request.max_nodes < 1 || request.max_depth < 1) return false;
-  if (generate.verifier == Verifier::kBlock && draws_drafts()) request.max_width = 1;
-  request.max_width = governor.width(request.max_width);
-  request.max_nodes = governor.width(request.max_nodes);
-  request.pruning = &controller;
-  request.sampling = generate.sampling;
-  request.sampling.seed = 0;
-  request.trace = trace.tracing();
-  request.traced = trace.event();
-  return true;
-}
-
 void Session::State::draft() {
   drop_draft();
   if (draws_drafts()) ++drawn_steps;
-  stats.draft_way = next_way();
-  if (!drafts()) return;
+  if (!drafts()) {
+    if (generate.mode != Mode::kPlain) show_strategy({Strategy::kPlain, Reason::kDeadline});
+    return;
+  }
   if (has_ways() && !on_thread()) draft_thread->learn_now();
   DraftRequest request;
   const bool wanted = plan_draft(request);

@@ -63,11 +63,25 @@ Status parse(const std::vector<std::string>& arguments, Command* command) {
         among(kTexts, name) ? nlohmann::json(arguments[i]) : number_or_text(arguments[i]);
     (among(kOfLoad, name) ? command->load : command->generate)[name] = std::move(value);
   }
-  constexpr std::string_view kOfGenerate[] = {
-      "prompt",       "mode",        "max_new_tokens",     "temperature", "top_k",
-      "top_p",        "min_p",       "repetition_penalty", "seed",        "verifier",
-      "chain_length", "fixed_nodes", "length_rule",        "beta",        "ignore_eos",
-      "adapt",        "profile"};
+  constexpr std::string_view kOfGenerate[] = {"prompt",
+                                              "mode",
+                                              "max_new_tokens",
+                                              "temperature",
+                                              "top_k",
+                                              "top_p",
+                                              "min_p",
+                                              "repetition_penalty",
+                                              "seed",
+                                              "verifier",
+                                              "chain_length",
+                                              "fixed_nodes",
+                                              "length_rule",
+                                              "beta",
+                                              "ignore_eos",
+                                              "adapt",
+                                              "profile",
+                                              "least_accepted_length",
+                                              "target_milliseconds"};
   for (const auto& [name, value] : command->generate.items()) {
     if (!among(kOfGenerate, name)) {
       return Status(Code::kInvalidArgument, "no such option: --" + name + "; --help lists them");
@@ -86,8 +100,9 @@ Options of generate, as in docs/engine-protocol.md:
   --bundle FOLDER --prompt TEXT [--raw]    (--raw: no chat template)
   --mode plain|chain|fixed|dynamic --max-new-tokens N --temperature T --seed N --threads N
   --top-k N --top-p P --min-p P --repetition-penalty R --verifier V --chain-length N
-  --fixed-nodes N --adapt --length-rule R --beta B --profile P --ignore-eos --host H
-  --kv float16|int8 --context-length N --max-tree-nodes N --drafter D --draft FOLDER
+  --fixed-nodes N --adapt --length-rule R --beta B --profile P --ignore-eos
+  --least-accepted-length N --target-milliseconds N --host H --kv float16|int8
+  --context-length N --max-tree-nodes N --drafter D --draft FOLDER
   --ngram-table FILE --measured-costs FILE
   --ids                                    (the answer's ids on standard error)
   --trace FILE                             (what was done and when, for ui.perfetto.dev)

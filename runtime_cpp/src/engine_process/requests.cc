@@ -84,6 +84,9 @@ Status read_options(const JsonObject& request, sapwood_generate_options* options
   SAPWOOD_TRY(read_if(request, "chain_length", 1, 255, &options->chain_length));
   SAPWOOD_TRY(read_if(request, "fixed_nodes", 1, 255, &options->fixed_nodes));
   SAPWOOD_TRY(read_if(request, "beta", 0.0, 1.0, &options->beta));
+  SAPWOOD_TRY(
+      read_if(request, "least_accepted_length", 0.0, kLarge, &options->least_accepted_length));
+  SAPWOOD_TRY(read_if(request, "target_milliseconds", 0.0, kLarge, &options->target_milliseconds));
   SAPWOOD_TRY(read_flag(request, "adapt", &options->adapt));
   return read_flag(request, "ignore_eos", &options->ignore_eos);
 }
@@ -258,6 +261,14 @@ nlohmann::json stats_json(const sapwood_stats& stats, const LoadedFacts& facts,
       {"tokens_per_second", stats.tokens_per_second},
       {"prompt_tokens_per_second", stats.prompt_tokens_per_second},
       {"cost_curve", stats.tuned_costs != 0 ? "tuned" : "learned"},
+      {"strategy", sapwood_strategy_name(stats.strategy)},
+      {"strategy_reason", sapwood_reason_name(stats.strategy_reason)},
+      {"strategy_changes", stats.strategy_changes},
+      {"recent_tokens_per_second", stats.recent_tokens_per_second},
+      {"recent_accepted_length", stats.recent_accepted_length},
+      {"tree_nodes", stats.tree_nodes},
+      {"tree_depth", stats.tree_depth},
+      {"kv_bytes", stats.kv_bytes},
       {"soft_fallbacks", stats.soft_fallbacks},
       {"hard_fallbacks", stats.hard_fallbacks},
       {"temperature_celsius", nullptr},

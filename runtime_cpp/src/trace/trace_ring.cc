@@ -28,6 +28,7 @@ constexpr std::array<About, kTraceNames> kAbout = {{
     {"temperature", TraceKind::kCounter, TraceTrack::kEngine},
     {"heat change", TraceKind::kInstant, TraceTrack::kEngine},
     {"memory pressure change", TraceKind::kInstant, TraceTrack::kEngine},
+    {"strategy change", TraceKind::kInstant, TraceTrack::kEngine},
     {"deadline missed", TraceKind::kInstant, TraceTrack::kEngine},
 }};
 

@@ -34,9 +34,10 @@ enum class TraceName : uint8_t {
   // Something changed: value is what it is now, reason why.
   kHeatChange,
   kMemoryChange,
+  kStrategyChange,
   kDeadlineMissed,
 };
-inline constexpr int kTraceNames = 15;
+inline constexpr int kTraceNames = 16;
 
 enum class TraceKind : uint8_t { kStage, kCounter, kInstant };
 

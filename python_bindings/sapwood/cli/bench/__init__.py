@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import typer
 
-from sapwood.cli.bench import decode, double_buffer, draft, kernels, memory, report, suite, tree
+from sapwood.cli.bench import (
+    decode,
+    double_buffer,
+    draft,
+    kernels,
+    memory,
+    report,
+    suite,
+    trace,
+    tree,
+)
 
 app = typer.Typer(
     help="Measure speed. Modes and hosts are interleaved in one run, so that drift hits all alike.",
@@ -19,4 +29,5 @@ app.command("kernels", epilog=kernels.EXAMPLE)(kernels.kernels)
 app.command("memory", epilog=memory.EXAMPLE)(memory.memory)
 app.command("report", epilog=report.EXAMPLE)(report.report)
 app.command("suite", epilog=suite.EXAMPLE)(suite.suite)
+app.command("trace", epilog=trace.EXAMPLE)(trace.trace)
 app.command("tree", epilog=tree.EXAMPLE)(tree.tree)

@@ -287,3 +287,12 @@ def test_bad_input_is_one_line(sapwood: Sapwood, tiny_bundle: Path, tmp_path: Pa
     damaged = tmp_path / "damaged"
     damaged.write_bytes(b"\xff\xff\xff")
     refused(sapwood("trace", "explain", damaged), "not a Perfetto trace")
+
+
+def test_bench_says_what_recording_costs(sapwood: Sapwood, tiny_bundle: Path) -> None:
+    arguments = ("bench", "trace", tiny_bundle, "--repeats", "1", "--max-new-tokens", "32")
+    report = json.loads(sapwood(*arguments, "--json").stdout)
+    assert report["pairs"] >= 3
+    assert 0 < report["event_nanoseconds"] < report["stage_nanoseconds"]
+    assert report["ratio"] > 0
+    assert "times as long" in sapwood(*arguments).stdout

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from statistics import median
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from sapwood import _runtime
-from sapwood.cli.bench.decode import DEFAULT_PROMPTS, PromptsOption
+from sapwood.cli.bench.decode import DEFAULT_PROMPTS, PromptsOption, RepeatsOption
 from sapwood.cli.common import (
     BundleArgument,
     JsonOption,
@@ -23,7 +22,7 @@ from sapwood.options import AnswerOptions, EngineOptions, completed
 if TYPE_CHECKING:
     from sapwood.engine import Engine
 
-EXAMPLE = "Example:  sapwood bench trace --pairs 20 --json"
+EXAMPLE = "Example:  sapwood bench trace --repeats 10 --json"
 
 _ROUNDS = 2000
 _CAPACITY = 1 << 16
@@ -33,9 +32,7 @@ _CAPACITY = 1 << 16
 def trace(
     bundle: BundleArgument = None,
     prompt: PromptsOption = None,
-    pairs: Annotated[
-        int, typer.Option(min=1, help="Of answers to each prompt, one recorded and one not.")
-    ] = 10,
+    repeats: RepeatsOption = 5,
     as_json: JsonOption = False,
     *,
     engine_options: EngineOptions,
@@ -43,8 +40,8 @@ def trace(
 ) -> None:
     """Measure what recording costs: an event, and a step of decoding with and without.
 
-    Answers are recorded and not, in turns, each pair in the other order; the ratio is the median
-    over the pairs. The mode is chain, whose drafts do not depend on the clock.
+    Steps are recorded and not, in turns, each pair in the other order; the ratio is the median over
+    the pairs. The mode is chain, whose drafts do not depend on the clock.
     """
     from sapwood.engine import Engine
 
@@ -52,7 +49,7 @@ def trace(
     answer = completed(AnswerOptions, answer_options)
     answer["mode"] = "chain"
     cost = _runtime.trace_cost(rounds=_ROUNDS)
-    found = _measure(engine, list(prompt or DEFAULT_PROMPTS), pairs, answer)
+    found = _measure(engine, list(prompt or DEFAULT_PROMPTS), repeats, answer)
     report: dict[str, Any] = {
         "bundle": engine.manifest.get("name"),
         "event_nanoseconds": cost.event,
@@ -71,35 +68,40 @@ def trace(
         f"{cost.off:.1f} ns where nobody records\n"
         f"a recorded step takes {report['ratio']:.4f} times as long: "
         f"{report['recorded_step_milliseconds']:.3f} ms, {report['step_milliseconds']:.3f} ms "
-        f"without (medians, {len(found)} pairs of answers)",
+        f"without (medians, {len(found)} pairs of steps)",
         highlight=False,
         soft_wrap=True,
     )
 
 
 def _measure(
-    engine: Engine, prompts: Sequence[str], pairs: int, answer: AnswerOptions
+    engine: Engine, prompts: Sequence[str], repeats: int, answer: AnswerOptions
 ) -> list[tuple[float, float]]:
-    """Milliseconds of a step, recorded and not, of every pair."""
-    turns = [(turn, prompt) for turn in range(pairs + 1) for prompt in prompts]
-    ring = _runtime.TraceRing(_CAPACITY)
-    found = []
-    for number, (turn, prompt) in enumerate(measuring(turns)):
-        ids = engine.encode(prompt)
-        pair = {}
-        for recorded in (number % 2 == 0, number % 2 != 0):
-            engine.session.record_into(ring if recorded else None)
-            pair[recorded] = _step_milliseconds(engine, ids, answer)
-        if turn > 0:  # the first warms up
-            found.append((pair[True], pair[False]))
-    return found
-
-
-def _step_milliseconds(engine: Engine, ids: Sequence[int], answer: AnswerOptions) -> float:
+    """Milliseconds of two steps that follow each other, the recorded one first."""
     from sapwood.generation import start_session
 
-    start_session(engine.session, ids, answer, engine.tokenizer.eos_token_ids)
-    while engine.session.step():
-        pass
-    counts = engine.session.stats
-    return 1e3 * counts.decode_seconds / max(1, counts.steps)
+    session = engine.session
+    ring = _runtime.TraceRing(_CAPACITY)
+    turns = [prompt for _ in range(repeats) for prompt in prompts]
+    found = []
+    for prompt in measuring(turns):
+        ids = engine.encode(prompt)
+        session.record_into(None)
+        start_session(session, ids, answer, engine.tokenizer.eos_token_ids)
+        session.step()  # the first is another's
+        pair: dict[bool, float] = {}
+        recorded = True
+        while True:
+            session.record_into(ring if recorded else None)
+            begin = time.perf_counter()
+            emitted = session.step()
+            pair[recorded] = 1e3 * (time.perf_counter() - begin)
+            if not emitted or session.stop_reason != "none":
+                break
+            if len(pair) == 2:  # whoever was second is first now
+                found.append((pair[True], pair[False]))
+                pair = {}
+            else:
+                recorded = not recorded
+    session.record_into(None)
+    return found

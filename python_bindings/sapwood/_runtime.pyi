@@ -617,6 +617,9 @@ class Model:
     @property
     def max_rows(self) -> int: ...
 
+    @property
+    def shows_hidden_states(self) -> bool: ...
+
     def forward(self, kv: KvStore, *, tokens: Sequence[int], positions: Sequence[int], slots: Sequence[int], context_slots: Sequence[int], path_slots: Sequence[int], path_begin: Sequence[int], path_end: Sequence[int], output_rows: Sequence[int]) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C')]:
         """
         One pass over a batch of rows (kernels/row_batch.h): logits [output_rows, vocabulary_size] in float32. The GIL is released.

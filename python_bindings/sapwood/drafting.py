@@ -145,8 +145,8 @@ def open_drafting(
 
 def _found(drafter: str | None, target: _runtime.Model, manifest: Mapping[str, Any]) -> Path | None:
     """A shipped draft, where the drafter may be one that runs it."""
-    if drafter is None and target.host != "native":
-        return None  # a trained draft reads hidden states, which other hosts do not show
+    if drafter is None and not target.shows_hidden_states:
+        return None  # a trained draft reads them
     if drafter is not None and drafter not in _TAKES_TRAINED:
         return None
     return shipped_draft(manifest)

@@ -183,6 +183,7 @@ void bind_model(nb::module_& module) {
       .def_prop_ro("spec", &Model::spec, nb::rv_policy::reference_internal)
       .def_prop_ro("host", [](const Model& self) { return std::string(self.host()); })
       .def_prop_ro("max_rows", &Model::max_rows)
+      .def_prop_ro("shows_hidden_states", &Model::shows_hidden_states)
       .def("forward", &forward, nb::arg("kv"), nb::kw_only(), nb::arg("tokens"),
            nb::arg("positions"), nb::arg("slots"), nb::arg("context_slots"), nb::arg("path_slots"),
            nb::arg("path_begin"), nb::arg("path_end"), nb::arg("output_rows"),

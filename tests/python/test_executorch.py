@@ -24,6 +24,7 @@ from promise import check_promise
 from runtime_session import RuntimeSession
 from sapwood import _runtime, hosts
 from sapwood.engine import Engine
+from sapwood.errors import SapwoodError
 from sapwood.hosts import open_model
 from sapwood_export.bundle import read_spec, verify_bundle
 from sapwood_export.models.session import Logits
@@ -73,6 +74,30 @@ def test_xnnpacks_linears_come_near_the_native_hosts_logits(family: str) -> None
     bundle = program_bundle(family, "xnnpack")
     apart = divergences(logits(bundle, "native"), logits(bundle, "executorch"))
     assert 0 < apart.mean() < 0.01
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_fused_flavour_shows_the_native_hosts_hidden_states(family: str) -> None:
+    bundle = program_bundle(family)
+    found = []
+    for host in ("native", "executorch"):
+        model = open_model(bundle, host=host, threads=2)
+        spec = model.spec
+        assert model.shows_hidden_states
+        model.keep_hidden_states([0, 1, spec.layers])
+        kv = _runtime.KvStore.create(spec.layers, spec.kv_heads, spec.head_dim, SLOTS)
+        for tokens in ([7, 8, 9], [5, 6]):
+            model.forward(kv, **text_rows(tokens))
+            found.append(model.hidden_states())
+    assert [states.shape for states in found[:2]] == [(3, 3, 64), (2, 3, 64)]
+    assert [states.tobytes() for states in found[:2]] == [states.tobytes() for states in found[2:]]
+
+
+def test_xnnpacks_flavour_shows_no_hidden_states() -> None:
+    model = open_model(program_bundle("llama3", "xnnpack"), host="executorch", threads=1)
+    assert not model.shows_hidden_states
+    with pytest.raises(SapwoodError, match="export the flavour fused, or use --host native"):
+        model.keep_hidden_states([1])
 
 
 @pytest.mark.parametrize("flavour", ["fused", "xnnpack"])

@@ -48,6 +48,19 @@ def test_every_mode_and_host_gives_the_same_sampled_tokens(engines: dict[str, En
     )
 
 
+def test_the_shipped_draft_guesses_alike_on_every_host(engines: dict[str, Engine]) -> None:
+    counts = {}
+    for host, engine in engines.items():
+        assert engine.drafting.trained is not None
+        engine.forget()
+        for _ in engine.generate("Why is the sky blue?", mode="chain", max_new_tokens=QUICK_TOKENS):
+            pass
+        stats = engine.stats
+        counts[host] = (stats.steps, stats.drafted_tokens, stats.accepted_tokens)
+    assert len(set(counts.values())) == 1, counts
+    assert counts["native"][2] > 0
+
+
 def test_a_prompt_longer_than_one_pass_gives_the_same_tokens(engines: dict[str, Engine]) -> None:
     check_promise(engines, ["Repeat: " + "the quick brown fox, " * 80], 24)
 

@@ -58,6 +58,9 @@ class Model {
   // a slot out of range, a token out of the vocabulary, or more rows than max_rows is an error and
   // changes nothing.
   virtual Status forward(const RowBatch& batch, KvStore& kv, std::span<float> logits) = 0;
+
+  // Whether keep_hidden_states() takes layers.
+  virtual bool shows_hidden_states() const { return false; }
 };
 
 }  // namespace sapwood

@@ -1,10 +1,10 @@
 #include "model/native.h"
 
-#include <algorithm>
 #include <atomic>
 #include <utility>
 #include <vector>
 
+#include "kernels/hidden_states.h"
 #include "memory/pooled_floats.h"
 #include "model/check_batch.h"
 #include "model/host_options.h"
@@ -49,26 +49,14 @@ class NativeModel final : public Model {
   int max_rows() const override { return max_rows_; }
   bool takes(KvFormat) const override { return true; }
 
+  bool shows_hidden_states() const override { return true; }
+
   Status keep_hidden_states(std::span<const int> layers) override {
-    for (size_t i = 0; i < layers.size(); ++i) {
-      if (layers[i] < 0 || layers[i] > spec_.layers || (i > 0 && layers[i] <= layers[i - 1])) {
-        return Status(Code::kInvalidArgument,
-                      "hidden states of layer " + std::to_string(layers[i]) +
-                          ": name layers from 0, the embedding, to " +
-                          std::to_string(spec_.layers) + ", each once and in ascending order");
-      }
-    }
-    kept_layers_.assign(layers.begin(), layers.end());
-    kept_ = pooled_floats(static_cast<size_t>(max_rows_) * layers.size() * spec_.hidden_size);
-    rows_ = 0;
-    return Status::okay();
+    return kept_.choose(layers, spec_.layers, max_rows_, spec_.hidden_size);
   }
 
-  std::span<const int> kept_layers() const override { return kept_layers_; }
-
-  std::span<const float> hidden_states() const override {
-    return {kept_.get(), rows_ * kept_layers_.size() * spec_.hidden_size};
-  }
+  std::span<const int> kept_layers() const override { return kept_.layers(); }
+  std::span<const float> hidden_states() const override { return kept_.states(); }
 
   void set_deadline(Deadline deadline) override { deadline_ = deadline; }
 
@@ -79,13 +67,14 @@ class NativeModel final : public Model {
     if (!rotary_local_.empty()) {
       rotary_table(batch.positions, bundle_->rope_local(), rotary_local_.data());
     }
-    rows_ = batch.rows();
-    const bool may_stop = deadline_ != kNoDeadline && rows_ > 1;
+    const int rows = batch.rows();
+    kept_.begin(rows);
+    const bool may_stop = deadline_ != kNoDeadline && rows > 1;
     stop_before_ = spec_.layers;
     team_->run([&](int thread) {
       token_embedding(embedding_, batch.tokens, spec_.embedding_scale, hidden_.get(), *team_,
                       thread);
-      keep(0, thread);
+      keep(0, rows, thread);
       for (int layer = 0; layer < spec_.layers; ++layer) {
         // Member 0 decides a layer ahead: the barriers in between let all members see it.
         if (may_stop && stop_before_ <= layer) return;
@@ -95,8 +84,8 @@ class NativeModel final : public Model {
         decoder_layer(shapes_[layer], layers_[layer], batch,
                       local ? rotary_local_.data() : rotary_global_.data(), kv.layer(layer),
                       hidden_.get(), *workspace_, *team_, thread,
-                      last && batch.output_rows.empty() && !keeps(spec_.layers));
-        keep(layer + 1, thread);
+                      last && batch.output_rows.empty() && !kept_.keeps(spec_.layers));
+        keep(layer + 1, rows, thread);
       }
       if (!batch.output_rows.empty()) {
         output_head(final_norm_, spec_.norm_epsilon, head_, hidden_.get(), spec_.hidden_size,
@@ -110,17 +99,10 @@ class NativeModel final : public Model {
   }
 
  private:
-  bool keeps(int layer) const { return std::ranges::binary_search(kept_layers_, layer); }
-
   // This member's share of the rows. Nobody writes to hidden_ before the next layer's barriers.
-  void keep(int layer, int thread) {
-    if (!keeps(layer)) return;
-    const size_t place = std::ranges::lower_bound(kept_layers_, layer) - kept_layers_.begin();
-    const auto [begin, end] = team_->share(rows_, thread);
-    for (int row = begin; row < end; ++row) {
-      std::copy_n(hidden_.get() + static_cast<size_t>(row) * spec_.hidden_size, spec_.hidden_size,
-                  kept_.get() + (row * kept_layers_.size() + place) * spec_.hidden_size);
-    }
+  void keep(int layer, int rows, int thread) {
+    const auto [begin, end] = team_->share(rows, thread);
+    kept_.keep(layer, hidden_.get(), begin, end);
   }
 
   void grow_workspace(int context) {
@@ -138,9 +120,7 @@ class NativeModel final : public Model {
   std::vector<LayerShape> shapes_;
   std::vector<LayerWeights> layers_;
   std::shared_ptr<float[]> hidden_;  // [max_rows][hidden_size]
-  std::vector<int> kept_layers_;     // ascending
-  std::shared_ptr<float[]> kept_;    // [max_rows][kept layers][hidden_size]
-  int rows_ = 0;                     // of the latest pass
+  HiddenStates kept_;
   Deadline deadline_ = kNoDeadline;
   std::atomic<int> stop_before_{0};   // the layer before which the pass is given up
   std::vector<float> rotary_global_;  // [max_rows][head_dim]

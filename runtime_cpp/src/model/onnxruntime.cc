@@ -60,6 +60,16 @@ class OnnxRuntimeModel final : public Model {
   const ModelSpec& spec() const override { return spec_; }
   std::string_view host() const override { return "onnxruntime"; }
   int max_rows() const override { return max_rows_; }
+  std::shared_ptr<ThreadTeam> team() const override { return resources_->shared_team(); }
+
+  bool shows_hidden_states() const override { return true; }
+  Status keep_hidden_states(std::span<const int> layers) override {
+    return resources_->hidden_states().choose(layers, spec_.layers, max_rows_, spec_.hidden_size);
+  }
+  std::span<const int> kept_layers() const override { return resources_->hidden_states().layers(); }
+  std::span<const float> hidden_states() const override {
+    return resources_->hidden_states().states();
+  }
 
   Status forward(const RowBatch& batch, KvStore& kv, std::span<float> logits) override;
 
@@ -206,7 +216,9 @@ Status OnnxRuntimeModel::forward(const RowBatch& batch, KvStore& kv, std::span<f
   SAPWOOD_TRY(bind_indices("output_rows", batch.output_rows));
   SAPWOOD_TRY(bind_ranges(batch));
   SAPWOOD_TRY(bind_logits(batch.output_rows.size(), logits));
-  return ort::take_status(api_, api_.RunWithBinding(session_.get(), nullptr, binding_.get()));
+  resources_->begin_pass(batch.rows());
+  SAPWOOD_TRY_ORT(api_, api_.RunWithBinding(session_.get(), nullptr, binding_.get()));
+  return resources_->end_pass(spec_.layers);
 }
 
 }  // namespace

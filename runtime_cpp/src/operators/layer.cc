@@ -18,6 +18,7 @@ void run_layer(const LayerShape& shape, const LayerWeights& weights, const Tenso
     decoder_layer(shape, weights, cache.batch, rotary.as<float>(), cache.kv, hidden_out, workspace,
                   team, thread);
   });
+  resources.show(hidden_out, rows);
 }
 
 }  // namespace sapwood::operators

@@ -30,7 +30,7 @@ LayerWorkspace& Resources::layer_workspace(const LayerShape& shape, int rows, in
     const int new_rows = std::max(old_rows, rounded_up(std::max(rows, 1)));
     const int new_tokens = std::max(old_tokens, rounded_up(std::max(visible_tokens, 1)));
     entry->memory.reset();  // first, so that both are never held at once
-    entry->memory = std::make_unique<LayerWorkspace>(shape, new_rows, new_tokens, team_.size());
+    entry->memory = std::make_unique<LayerWorkspace>(shape, new_rows, new_tokens, team_->size());
   }
   return *entry->memory;
 }
@@ -52,7 +52,23 @@ QuantizedRows Resources::quantized_rows(int rows, int inputs) {
 
 float* Resources::attention_scratch(size_t floats_per_thread, size_t* stride) {
   *stride = (floats_per_thread + 15) / 16 * 16;  // members do not share a cache line
-  return attention_.at_least(std::bit_ceil(*stride * team_.size()));
+  return attention_.at_least(std::bit_ceil(*stride * team_->size()));
+}
+
+void Resources::begin_pass(int rows) {
+  hidden_states_.begin(rows);
+  shown_ = 0;
+}
+
+void Resources::show(const float* hidden, int rows) {
+  if (!hidden_states_.layers().empty()) hidden_states_.keep(shown_++, hidden, 0, rows);
+}
+
+Status Resources::end_pass(int layers) const {
+  if (hidden_states_.layers().empty() || shown_ == layers + 1) return Status::okay();
+  return Status(Code::kUnsupported,
+                "the graph is not made of this build's layers, so it does not "
+                "show hidden states; use --host native");
 }
 
 std::shared_ptr<Resources> shared_resources(int threads) {

@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "base/thread_team.h"
 #include "kernels/decoder_layer.h"
+#include "kernels/hidden_states.h"
 #include "kernels/linear.h"
 #include "kernels/row_batch.h"
 
@@ -47,10 +48,20 @@ class Scratch {
 
 class Resources {
  public:
-  explicit Resources(int threads) : team_(threads) {}
+  explicit Resources(int threads) : team_(std::make_shared<ThreadTeam>(threads)) {}
 
   std::mutex& mutex() { return mutex_; }
-  ThreadTeam& team() { return team_; }
+  ThreadTeam& team() { return *team_; }
+  const std::shared_ptr<ThreadTeam>& shared_team() const { return team_; }
+
+  // A host that keeps what layers give. Of one pass, between begin_pass and end_pass, the embedding
+  // and then every layer in turn show() it. An error at the end unless `layers` of them did, if any
+  // is to be kept: in a graph without these operators nobody shows anything.
+  HiddenStates& hidden_states() { return hidden_states_; }
+  const HiddenStates& hidden_states() const { return hidden_states_; }
+  void begin_pass(int rows);
+  void show(const float* hidden, int rows);
+  Status end_pass(int layers) const;
 
   // Scratch for layers of this shape; layers that differ in their window only share it.
   LayerWorkspace& layer_workspace(const LayerShape& shape, int rows, int visible_tokens);
@@ -73,7 +84,9 @@ class Resources {
   };
 
   std::mutex mutex_;
-  ThreadTeam team_;
+  const std::shared_ptr<ThreadTeam> team_;
+  HiddenStates hidden_states_;
+  int shown_ = 0;  // of the pass: the embedding and layers
   std::vector<Workspace> workspaces_;
   Scratch<int8_t> codes_;
   Scratch<float> scales_, scaled_sums_, attention_;

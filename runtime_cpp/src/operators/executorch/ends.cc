@@ -29,6 +29,7 @@ Status compute(Arguments& call, operators::Resources& resources) {
   SAPWOOD_TRY(call.output(kOut, {ids.shape[0], width}, &hidden));
   ThreadTeam& team = resources.team();
   team.run([&](int thread) { token_embedding(table, ids.indices(), scale, hidden, team, thread); });
+  resources.show(hidden, static_cast<int>(ids.shape[0]));
   return Status::okay();
 }
 

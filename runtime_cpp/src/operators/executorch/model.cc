@@ -38,6 +38,24 @@ class ExecutorchModel final : public Model {
   const ModelSpec& spec() const override { return spec_; }
   std::string_view host() const override { return "executorch"; }
   int max_rows() const override { return max_rows_; }
+  std::shared_ptr<ThreadTeam> team() const override { return resources_.shared_team(); }
+
+  // XNNPACK's flavour computes its layers in pieces.
+  bool shows_hidden_states() const override {
+    return bundle_->manifest().executorch.flavour == "fused";
+  }
+  Status keep_hidden_states(std::span<const int> layers) override {
+    if (!layers.empty() && !shows_hidden_states()) {
+      return Status(Code::kUnsupported,
+                    "the flavour xnnpack of a program for ExecuTorch does not show hidden states; "
+                    "export the flavour fused, or use --host native");
+    }
+    return resources_.hidden_states().choose(layers, spec_.layers, max_rows_, spec_.hidden_size);
+  }
+  std::span<const int> kept_layers() const override { return resources_.hidden_states().layers(); }
+  std::span<const float> hidden_states() const override {
+    return resources_.hidden_states().states();
+  }
 
   Status forward(const RowBatch& batch, KvStore& kv, std::span<float> logits) override {
     SAPWOOD_TRY(check_format(*this, kv.format()));
@@ -58,7 +76,9 @@ class ExecutorchModel final : public Model {
     SAPWOOD_TRY(bind_indices(kOutputRows, batch.output_rows, log));
     SAPWOOD_TRY(bind_logits(logits, log));
     const UsedResources used(resources_);
-    return log.status(method().execute(), Code::kInternal, kHost);
+    resources_.begin_pass(batch.rows());
+    SAPWOOD_TRY(log.status(method().execute(), Code::kInternal, kHost));
+    return resources_.end_pass(spec_.layers);
   }
 
  private:

@@ -47,6 +47,7 @@ class TokenEmbedding final : public Kernel {
     team.run([&](int thread) {
       token_embedding(table_, tokens, settings_.scale, hidden, team, thread);
     });
+    resources.show(hidden, static_cast<int>(ids.shape[0]));
     return Status::okay();
   }
 

@@ -226,8 +226,10 @@ TEST(WatchedSession, ALatePassIsUsedAndLessIsDraftedForAWhile) {
   };
   watched.expect_the_text();
   EXPECT_GE(watched.session->stats().missed_deadlines, 1);
-  EXPECT_NE(watched.session->stats().watchdog.find("where 20 ms are allowed"), std::string::npos)
-      << watched.session->stats().watchdog;
+  // How long is allowed follows the pace of the machine, above the floor.
+  const std::string& told = watched.session->stats().watchdog;
+  EXPECT_EQ(told.rfind("a pass over ", 0), 0u) << told;
+  EXPECT_NE(told.find(" ms are allowed; "), std::string::npos) << told;
 }
 
 // A target on a device, whose fence is a timeline that somebody should signal.

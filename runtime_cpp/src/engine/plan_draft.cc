@@ -68,9 +68,8 @@ bool Session::State::plan_draft(DraftRequest& request) {
   }
   if (request.max_nodes < 1 || request.max_depth < 1) return false;
   if (generate.verifier == Verifier::kBlock && draws_drafts()) request.max_width = 1;
-  if (governor.is_narrow() || choice.strategy == Strategy::kNarrow) {
-    request.max_width = (request.max_width + 1) / 2;
-    request.max_nodes = (request.max_nodes + 1) / 2;
+  for (int* const size : {&request.max_width, &request.max_nodes}) {
+    *size = choice.strategy == Strategy::kNarrow ? (*size + 1) / 2 : governor.width(*size);
   }
   request.pruning = &controller;
   request.sampling = generate.sampling;

@@ -169,8 +169,9 @@ def test_64_bit_arm_gives_this_machines_tokens(
 
 def test_neither_torch_nor_python_is_needed(program: AnswerProgram) -> None:
     theirs = ("", "_backend_xnnpack", "_kernels_optimized", "_threadpool")
-    libraries = [program.runtime / f"libexecutorch{part}.so" for part in theirs]
-    for library in (program.path, program.operators, *libraries):
+    runtime = program.libraries["SAPWOOD_EXECUTORCH_RUNTIME"]
+    libraries = [runtime / f"libexecutorch{part}.so" for part in theirs]
+    for library in (program.path, program.libraries["SAPWOOD_EXECUTORCH_LIBRARY"], *libraries):
         listed = subprocess.run(
             ["ldd", str(library)], capture_output=True, text=True, check=True
         ).stdout

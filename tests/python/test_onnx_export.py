@@ -81,6 +81,16 @@ def test_the_onnxruntime_host_has_the_bits_of_the_native_host(bundle: Path) -> N
     assert logits[0].tobytes() == logits[1].tobytes()
 
 
+def test_onnxruntime_on_64_bit_arm_gives_the_native_hosts_tokens(bundle: Path) -> None:
+    pytest.importorskip("sapwood._runtime", reason="sapwood is not built")
+    from answer_program import arm64_onnxruntime_program
+
+    program = arm64_onnxruntime_program()
+    expected = program.ids(bundle, "native", "plain", processor="cortex-a76")
+    for mode in ("plain", "dynamic"):
+        assert program.ids(bundle, "onnxruntime", mode, processor="cortex-a76") == expected
+
+
 def test_fused_and_unfused_graph_agree_but_for_the_rounding_of_activations(bundle: Path) -> None:
     fused = OnnxSession(bundle / "target.onnx", SLOTS, operators_library())
     expected = read_and_branch(OnnxSession(bundle / REFERENCE_GRAPH, SLOTS), vocabulary(bundle))

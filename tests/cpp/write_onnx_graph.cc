@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/file_map.h"
+#include "base/protobuf_message.h"
 #include "base/sha256.h"
 #include "model/tensors.h"
 #include "temporary_folder.h"
@@ -16,36 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-// A protocol buffer message, field by field. Field numbers are those of onnx.proto.
-class Message {
- public:
-  Message& number(int field, uint64_t value) {
-    varint(static_cast<uint64_t>(field) << 3);
-    varint(value);
-    return *this;
-  }
-  Message& real(int field, float value) {
-    varint(static_cast<uint64_t>(field) << 3 | 5);
-    bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
-    return *this;
-  }
-  Message& text(int field, const std::string& value) {
-    varint(static_cast<uint64_t>(field) << 3 | 2);
-    varint(value.size());
-    bytes_ += value;
-    return *this;
-  }
-  Message& message(int field, const Message& value) { return text(field, value.bytes_); }
-  const std::string& bytes() const { return bytes_; }
-
- private:
-  void varint(uint64_t value) {
-    for (; value >= 128; value >>= 7) bytes_ += static_cast<char>(value | 128);
-    bytes_ += static_cast<char>(value);
-  }
-  std::string bytes_;
-};
-
+// Field numbers below are those of onnx.proto.
 enum ElementType { kFloat = 1, kUint8 = 2, kInt32 = 6, kFloat16 = 10 };
 
 using Size = std::variant<int, const char*>;  // a known one, or a symbol
@@ -85,7 +57,7 @@ class Graph {
     output("logits", kFloat, {"outputs", spec_.vocabulary_size});
 
     graph_.text(2, "test");
-    Message standard, ours, model;
+    ProtobufMessage standard, ours, model;
     standard.text(1, "").number(2, 20);
     ours.text(1, "com.endpoint.ai").number(2, 1);
     model.number(1, 10).message(7, graph_).message(8, standard).message(8, ours);
@@ -144,17 +116,17 @@ class Graph {
 
   void node(const std::string& type, const Names& inputs, const Names& outputs,
             const Attributes& attributes) {
-    Message message;
+    ProtobufMessage message;
     for (const std::string& name : inputs) message.text(1, name);
     for (const std::string& name : outputs) message.text(2, name);
     message.text(3, outputs[0]).text(4, type).text(7, "com.endpoint.ai");
     for (const auto& [name, value] : attributes) {
-      Message attribute;
+      ProtobufMessage attribute;
       attribute.text(1, name);
       if (const int* whole = std::get_if<int>(&value)) {
-        attribute.number(3, static_cast<uint64_t>(*whole)).number(20, 2);
+        attribute.number(3, *whole).number(20, 2);
       } else if (const float* real = std::get_if<float>(&value)) {
-        attribute.real(2, *real).number(20, 1);
+        attribute.real32(2, *real).number(20, 1);
       } else {
         attribute.text(4, std::get<std::string>(value)).number(20, 3);
       }
@@ -165,15 +137,16 @@ class Graph {
 
   void initializer(const std::string& name, const json& entry) {
     const bool packed = entry.at("format") != "float32";
-    const uint64_t bytes = entry.at("bytes");
-    Message tensor;
-    tensor.number(1, packed ? bytes : bytes / sizeof(float)).number(2, packed ? kUint8 : kFloat);
+    const int64_t bytes = entry.at("bytes");
+    ProtobufMessage tensor;
+    tensor.number(1, packed ? bytes : bytes / static_cast<int64_t>(sizeof(float)))
+        .number(2, packed ? kUint8 : kFloat);
     tensor.text(8, name);
     for (const auto& [key, value] :
          {std::pair<std::string, std::string>{"location", "target.weights"},
           {"offset", std::to_string(entry.at("offset").get<uint64_t>())},
           {"length", std::to_string(bytes)}}) {
-      Message property;
+      ProtobufMessage property;
       property.text(1, key).text(2, value);
       tensor.message(13, property);
     }
@@ -187,12 +160,12 @@ class Graph {
   void output(const std::string& name, ElementType type, const std::vector<Size>& sizes) {
     graph_.message(12, value_info(name, type, sizes));
   }
-  static Message value_info(const std::string& name, ElementType type,
-                            const std::vector<Size>& sizes) {
-    Message shape, tensor, holder, info;
+  static ProtobufMessage value_info(const std::string& name, ElementType type,
+                                    const std::vector<Size>& sizes) {
+    ProtobufMessage shape, tensor, holder, info;
     for (const Size& size : sizes) {
-      Message dim;
-      if (const int* known = std::get_if<int>(&size)) dim.number(1, static_cast<uint64_t>(*known));
+      ProtobufMessage dim;
+      if (const int* known = std::get_if<int>(&size)) dim.number(1, *known);
       if (const auto* symbol = std::get_if<const char*>(&size)) dim.text(2, *symbol);
       shape.message(1, dim);
     }
@@ -203,7 +176,7 @@ class Graph {
 
   const ModelSpec& spec_;
   const json& tensors_;
-  Message graph_;
+  ProtobufMessage graph_;
 };
 
 Result<json> read_manifest(const std::string& folder) {

@@ -70,7 +70,8 @@ class Governor {
     return heat() >= Heat::kHot || memory_pressure() >= MemoryPressure::kLow;
   }
   Reason narrow_reason() const { return heat() >= Heat::kHot ? heat_reason_ : memory_reason_; }
-  int width(int asked) const { return is_narrow() ? (asked + 1) / 2 : asked; }
+  static int narrowed(int asked) { return (asked + 1) / 2; }
+  int width(int asked) const { return is_narrow() ? narrowed(asked) : asked; }
   bool may_branch() const { return memory_pressure() != MemoryPressure::kCritical; }
   bool may_draft() const { return heat() != Heat::kCritical; }
 

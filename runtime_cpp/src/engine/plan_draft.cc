@@ -69,7 +69,8 @@ bool Session::State::plan_draft(DraftRequest& request) {
   if (request.max_nodes < 1 || request.max_depth < 1) return false;
   if (generate.verifier == Verifier::kBlock && draws_drafts()) request.max_width = 1;
   for (int* const size : {&request.max_width, &request.max_nodes}) {
-    *size = choice.strategy == Strategy::kNarrow ? (*size + 1) / 2 : governor.width(*size);
+    *size =
+        choice.strategy == Strategy::kNarrow ? Governor::narrowed(*size) : governor.width(*size);
   }
   request.pruning = &controller;
   request.sampling = generate.sampling;

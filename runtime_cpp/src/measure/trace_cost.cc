@@ -1,10 +1,10 @@
 #include "measure/trace_cost.h"
 
-#include <algorithm>
 #include <memory>
 #include <vector>
 
 #include "base/clock.h"
+#include "measure/median.h"
 #include "trace/tracing.h"
 
 namespace sapwood {
@@ -20,9 +20,7 @@ double nanoseconds_each(int rounds, Record&& record) {
     for (int i = 0; i < kEvents; ++i) record(i);
     found.push_back(seconds_since(begin) * 1e9 / kEvents);
   }
-  const auto middle = found.begin() + static_cast<long>(found.size() / 2);
-  std::nth_element(found.begin(), middle, found.end());
-  return *middle;
+  return median(found);
 }
 
 }  // namespace

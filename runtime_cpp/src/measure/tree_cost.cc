@@ -1,6 +1,5 @@
 #include "measure/tree_cost.h"
 
-#include <algorithm>
 #include <array>
 #include <random>
 #include <string>
@@ -9,6 +8,7 @@
 #include "base/clock.h"
 #include "draft/drafters.h"
 #include "draft/top_successors.h"
+#include "measure/median.h"
 #include "tree/row_layout.h"
 #include "verify/target_draw.h"
 
@@ -19,13 +19,6 @@ constexpr int kWarmUp = 200;   // steps before anything is timed
 constexpr int kAlphabet = 40;  // tokens of the text: few, so that it repeats itself
 
 double microseconds_since(Clock::time_point begin) { return seconds_since(begin) * 1e6; }
-
-double median(std::vector<double>& values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<long>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 }  // namespace
 

@@ -8,7 +8,7 @@
 #include <tuple>
 #include <vector>
 
-#include "trace/protobuf_message.h"
+#include "base/protobuf_message.h"
 
 namespace sapwood {
 namespace {

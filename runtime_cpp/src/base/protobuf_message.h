@@ -1,5 +1,5 @@
-// A message in the wire format of Protocol Buffers, field by field: all that writing a trace needs
-// of it.
+// A message in the wire format of Protocol Buffers, field by field: what writing traces and
+// graphs needs of it.
 #pragma once
 
 #include <bit>
@@ -19,11 +19,16 @@ class ProtobufMessage {
   }
   ProtobufMessage& fixed64(int field, uint64_t value) {
     tag(field, kFixed64);
-    for (int i = 0; i < 8; ++i) bytes_ += static_cast<char>(value >> (8 * i));
+    little_endian(value, 8);
     return *this;
   }
   ProtobufMessage& real(int field, double value) {
     return fixed64(field, std::bit_cast<uint64_t>(value));
+  }
+  ProtobufMessage& real32(int field, float value) {
+    tag(field, kFixed32);
+    little_endian(std::bit_cast<uint32_t>(value), 4);
+    return *this;
   }
   ProtobufMessage& text(int field, std::string_view value) {
     tag(field, kLengthDelimited);
@@ -38,9 +43,12 @@ class ProtobufMessage {
   const std::string& bytes() const { return bytes_; }
 
  private:
-  enum WireType { kVarint = 0, kFixed64 = 1, kLengthDelimited = 2 };
+  enum WireType { kVarint = 0, kFixed64 = 1, kLengthDelimited = 2, kFixed32 = 5 };
 
   void tag(int field, WireType type) { varint(static_cast<uint64_t>(field) << 3 | type); }
+  void little_endian(uint64_t value, int bytes) {
+    for (int i = 0; i < bytes; ++i) bytes_ += static_cast<char>(value >> (8 * i));
+  }
   void varint(uint64_t value) {
     for (; value >= 0x80; value >>= 7) bytes_ += static_cast<char>(value | 0x80);
     bytes_ += static_cast<char>(value);
